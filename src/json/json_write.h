@@ -1,0 +1,33 @@
+/* json_write.h: streaming JSON into a buf. Commas and escapes are ours, nesting is the caller's.
+ * The first error sticks; check it once, with jw_finish. */
+#ifndef JSON_JSON_WRITE_H
+#define JSON_JSON_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+typedef struct json_writer {
+    buf *out;
+    smoe_err err;       /* code SMOE_OK until something failed */
+    bool need_comma;
+} json_writer;
+
+void jw_init(json_writer *w, buf *out);
+void jw_begin_object(json_writer *w);
+void jw_end_object(json_writer *w);
+void jw_begin_array(json_writer *w);
+void jw_end_array(json_writer *w);
+void jw_key(json_writer *w, const char *key);
+void jw_key_slice(json_writer *w, slice key);
+void jw_string(json_writer *w, slice s); /* valid UTF-8 kept as it is; only what must be is escaped */
+void jw_cstr(json_writer *w, const char *s);
+void jw_int(json_writer *w, int64_t v);
+void jw_uint(json_writer *w, uint64_t v);
+void jw_number(json_writer *w, double v); /* shortest form that reads back equal */
+void jw_bool(json_writer *w, bool v);
+void jw_null(json_writer *w);
+smoe_status jw_finish(json_writer *w, smoe_err *err);
+
+#endif
