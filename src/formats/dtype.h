@@ -1,0 +1,39 @@
+/* dtype.h: element types: ggml's block types under ggml's names and numbers, plus raw bytes. */
+#ifndef FORMATS_DTYPE_H
+#define FORMATS_DTYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+typedef enum dtype {
+    DTYPE_F32 = 0,
+    DTYPE_F16 = 1,
+    DTYPE_Q8_0 = 8,
+    DTYPE_Q2_K = 10,
+    DTYPE_Q4_K = 12,
+    DTYPE_Q6_K = 14,
+    DTYPE_I8 = 24,
+    DTYPE_BF16 = 30,
+    DTYPE_U8 = 1000, /* raw bytes; not a ggml type */
+    DTYPE_OTHER = 1001, /* a safetensors type that nothing here computes with (F64, BOOL, ...) */
+} dtype;
+
+typedef struct dtype_info {
+    dtype type;
+    const char *name;            /* ggml's: "q4_K" */
+    const char *safetensors;     /* "F32", or "U8" for block types */
+    uint32_t block_elems;        /* 1 for plain types */
+    uint32_t block_bytes;
+    bool is_float_weight;        /* f32, f16, bf16 */
+    bool is_quantized;
+} dtype_info;
+
+const dtype_info *dtype_get(dtype type);                   /* NULL when unknown or DTYPE_OTHER */
+const dtype_info *dtype_from_name(slice name);             /* ggml names; NULL when unknown */
+const dtype_info *dtype_from_safetensors(slice name);      /* "BF16" ...; NULL when unknown */
+/* Bytes of one row of n elements; 0 when n is not a multiple of the block. */
+uint64_t dtype_row_bytes(dtype type, uint64_t n_elems);
+
+#endif
