@@ -1,0 +1,123 @@
+/* dequantize_ref.c: blocks to floats, one weight at a time.
+ *
+ * The one idea: each product and difference is a float operation of its own, in ggml's order and
+ * never fused, so the result is ggml's to the last bit. Any bytes are a valid block. */
+#include "quant/quant.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "quant/blocks.h"
+
+static void dequantize_q8_0(const block_q8_0 *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+
+    for (int e = 0; e < Q8_0_ELEMS; e++) {
+        y[e] = (float)b->qs[e] * d;
+    }
+}
+
+static void dequantize_q2_K(const block_q2_K *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+    const float dmin = f16_to_f32(half_get(b->dmin));
+
+    for (int e = 0; e < QK_K; e++) {
+        const uint8_t scale_min = b->scales[e / 16];
+        const float scale = d * (float)(scale_min & 15);
+        const float min = dmin * (float)(scale_min >> 4);
+        const int q = b->qs[32 * (e / 128) + e % 32] >> 2 * (e % 128 / 32) & 3;
+        const float scaled = scale * (float)q;
+        y[e] = scaled - min;
+    }
+}
+
+static void dequantize_q4_K(const block_q4_K *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+    const float dmin = f16_to_f32(half_get(b->dmin));
+
+    for (int e = 0; e < QK_K; e++) {
+        uint8_t scale, min;
+        q4_K_scale_min(b->scales, e / 32, &scale, &min);
+        const int q = b->qs[32 * (e / 64) + e % 32] >> 4 * (e % 64 / 32) & 15;
+        const float scaled = d * (float)scale * (float)q;
+        y[e] = scaled - dmin * (float)min;
+    }
+}
+
+static void dequantize_q6_K(const block_q6_K *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+
+    for (int e = 0; e < QK_K; e++) {
+        const int low = b->ql[64 * (e / 128) + e % 64] >> 4 * (e % 128 / 64) & 15;
+        const int high = b->qh[32 * (e / 128) + e % 32] >> 2 * (e % 128 / 32) & 3;
+        y[e] = d * (float)b->scales[e / 16] * (float)((low | high << 4) - 32);
+    }
+}
+
+static void dequantize_halves(const uint8_t *x, float *y, int64_t n, float (*to_f32)(uint16_t))
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = to_f32(half_get(x + 2 * i));
+    }
+}
+
+bool quant_supported(dtype type)
+{
+    switch (type) {
+    case DTYPE_F32:
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_Q8_0:
+    case DTYPE_Q2_K:
+    case DTYPE_Q4_K:
+    case DTYPE_Q6_K:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void dequantize_row_ref(dtype type, const void *x, float *y, int64_t n)
+{
+    switch (type) {
+    case DTYPE_F32:
+        if (n > 0) {
+            memcpy(y, x, (size_t)n * sizeof(float));
+        }
+        break;
+    case DTYPE_F16:
+        dequantize_halves(x, y, n, f16_to_f32);
+        break;
+    case DTYPE_BF16:
+        dequantize_halves(x, y, n, bf16_to_f32);
+        break;
+    case DTYPE_Q8_0:
+        for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
+            dequantize_q8_0((const block_q8_0 *)x + i, y + i * Q8_0_ELEMS);
+        }
+        break;
+    case DTYPE_Q2_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            dequantize_q2_K((const block_q2_K *)x + i, y + i * QK_K);
+        }
+        break;
+    case DTYPE_Q4_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            dequantize_q4_K((const block_q4_K *)x + i, y + i * QK_K);
+        }
+        break;
+    case DTYPE_Q6_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            dequantize_q6_K((const block_q6_K *)x + i, y + i * QK_K);
+        }
+        break;
+    default: /* not quant_supported: never numbers that look right */
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = NAN;
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/* kernels.h: the arithmetic of the forward pass, as one table of function pointers per instruction
+ * set.
+ *
+ * THE RULE (design A4): every kernel gives the same bits on every instruction set. Each output
+ * element is accumulated in one fixed order:
+ *   dot:  16 partial sums; partial l takes elements l, l+16, l+32, ... in ascending order, each
+ *         step one fused multiply-add; a tail of n % 16 elements goes to partials 0 .. n%16-1 the
+ *         same way; then the tree  s[l] += s[l+8] (l<8), s[l] += s[l+4] (l<4),
+ *         s[l] += s[l+2] (l<2), s[0] + s[1].
+ *   sum, sum of squares: the same with 16 partials.
+ *   exp: our own polynomial (expf_poly.h), never libm's.
+ * Denormals are kept (no flush to zero). Inputs may be unaligned; n may be anything >= 0. */
+#ifndef QUANT_KERNELS_H
+#define QUANT_KERNELS_H
+
+#include <stdint.h>
+
+#include "formats/dtype.h"
+
+typedef struct kernels {
+    const char *name; /* "scalar" "avx2" "avx512" "neon" */
+    /* x [n] of `type` blocks, at any address -> y [n]. A type that is not quant_supported gives
+     * NaN, here and in vec_dot. */
+    void (*dequantize_row)(dtype type, const void *x, float *y, int64_t n);
+    float (*vec_dot_f32)(const float *x, const float *y, int64_t n);
+    /* out[j * out_stride] = vec_dot_f32(w, x + j * x_stride, n) for j < n_x */
+    void (*vec_dot_f32_batch)(const float *w, const float *x, int64_t x_stride, int64_t n_x,
+                              int64_t n, float *out, int64_t out_stride);
+    /* dots of one weight row in its stored type: as if dequantised, then vec_dot_f32 */
+    float (*vec_dot)(dtype type, const void *w, const float *x, int64_t n);
+    /* y[i] = fma(a, x[i], y[i]) */
+    void (*vec_mad_f32)(float *y, const float *x, float a, int64_t n);
+    void (*vec_mad_f16)(float *y, const uint16_t *x, float a, int64_t n); /* x in f16 */
+    float (*vec_dot_f16)(const uint16_t *x, const float *y, int64_t n);
+    void (*vec_to_f16)(const float *x, uint16_t *y, int64_t n);
+    /* y = x * (1 / sqrt(mean(x*x) + eps)) * w   (RMSNorm; x may equal y) */
+    void (*rms_norm)(const float *x, const float *w, float *y, int64_t n, float eps);
+    /* y[i] = silu(gate[i]) * up[i]  with silu(x) = x / (1 + exp(-x)) */
+    void (*swiglu)(const float *gate, const float *up, float *y, int64_t n);
+    /* In place: x[i] = exp(x[i] - max); returns the sum (16 partials and the tree). */
+    float (*vec_exp_sub_max)(float *x, int64_t n, float max);
+    float (*vec_max)(const float *x, int64_t n); /* exact; n >= 1; NaN if any is NaN */
+    void (*vec_scale)(float *x, float a, int64_t n);
+    void (*vec_add)(float *y, const float *x, int64_t n); /* y += x */
+} kernels;
+
+/* The best table that this CPU runs, or the one that the environment (resolved by main, passed in)
+ * asks for by name; NULL name = best. NULL when the name is unknown or the CPU lacks it. */
+const kernels *kernels_get(const char *name);
+/* exp of the kernels, one value: |relative error| < 2e-7; exp(-inf)=0, NaN stays NaN. */
+float kernel_expf(float x);
+
+#endif

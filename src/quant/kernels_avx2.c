@@ -1,0 +1,6 @@
+/* kernels_avx2.c: the vector kernels, built for AVX2 with FMA and F16C. */
+#include "quant/simd_avx2.h"
+
+#define KERNELS_NAME "avx2"
+#define KERNELS_TABLE kernels_avx2
+#include "quant/kernels_body.h"

@@ -1,0 +1,198 @@
+/* kernels_scalar.c: the reference kernels, in plain C that says what every other table must
+ * compute.
+ *
+ * The one idea: the order of additions is part of the definition (kernels.h), so 16 partial sums
+ * are kept here too, where nothing is gained by them. */
+#include "quant/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "quant/blocks.h"
+#include "quant/expf_poly.h"
+#include "quant/kernels_tables.h"
+#include "quant/quant.h"
+
+enum { LANES = 16 };
+
+static float pow2i(int32_t k) /* -126 <= k <= 127; any k gives some float */
+{
+    const uint32_t bits = ((uint32_t)k + 127) << 23;
+    float f;
+
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+float kernel_expf(float x)
+{
+    uint32_t bits;
+
+    x = x < EXPF_LO ? EXPF_LO : x; /* NaN compares false and passes */
+    x = x > EXPF_HI ? EXPF_HI : x;
+    const float t = fmaf(x, EXPF_LOG2E, EXPF_SHIFT);
+    const float k = t - EXPF_SHIFT;
+    const float r = fmaf(k, -EXPF_LN2_LO, fmaf(k, -EXPF_LN2_HI, x));
+    float p = EXPF_C7;
+    p = fmaf(p, r, EXPF_C6);
+    p = fmaf(p, r, EXPF_C5);
+    p = fmaf(p, r, EXPF_C4);
+    p = fmaf(p, r, EXPF_C3);
+    p = fmaf(p, r, EXPF_C2);
+    p = fmaf(p, r, 1.0f);
+    p = fmaf(p, r, 1.0f);
+    memcpy(&bits, &t, sizeof(bits));
+    const int32_t exponent = (int32_t)(bits - EXPF_SHIFT_BITS);
+    const int32_t half = exponent >> 1;
+    return p * pow2i(half) * pow2i((int32_t)((uint32_t)exponent - (uint32_t)half));
+}
+
+/* Element i goes to partial i % 16; a caller that continues a row starts at a multiple of 16. */
+static void dot_add(float partial[LANES], const float *x, const float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        partial[i % LANES] = fmaf(x[i], y[i], partial[i % LANES]);
+    }
+}
+
+static float reduce(float partial[LANES])
+{
+    for (int width = LANES / 2; width > 0; width /= 2) {
+        for (int l = 0; l < width; l++) {
+            partial[l] += partial[l + width];
+        }
+    }
+    return partial[0];
+}
+
+static float vec_dot_f32_scalar(const float *x, const float *y, int64_t n)
+{
+    float partial[LANES] = {0};
+
+    dot_add(partial, x, y, n);
+    return reduce(partial);
+}
+
+static void vec_dot_f32_batch_scalar(const float *w, const float *x, int64_t x_stride, int64_t n_x,
+                                     int64_t n, float *out, int64_t out_stride)
+{
+    for (int64_t j = 0; j < n_x; j++) {
+        out[j * out_stride] = vec_dot_f32_scalar(w, x + j * x_stride, n);
+    }
+}
+
+static float vec_dot_scalar(dtype type, const void *w, const float *x, int64_t n)
+{
+    float partial[LANES] = {0};
+    float row[QK_K]; /* a whole number of blocks of every type */
+    const uint8_t *bytes = w;
+
+    for (int64_t i = 0; i < n; i += QK_K) {
+        const int64_t m = n - i < QK_K ? n - i : QK_K;
+        dequantize_row_ref(type, bytes, row, m);
+        dot_add(partial, row, x + i, m);
+        bytes += dtype_row_bytes(type, (uint64_t)m);
+    }
+    return reduce(partial);
+}
+
+static void vec_mad_f32_scalar(float *y, const float *x, float a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = fmaf(a, x[i], y[i]);
+    }
+}
+
+static void vec_mad_f16_scalar(float *y, const uint16_t *x, float a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = fmaf(a, f16_to_f32(x[i]), y[i]);
+    }
+}
+
+static float vec_dot_f16_scalar(const uint16_t *x, const float *y, int64_t n)
+{
+    float partial[LANES] = {0};
+
+    for (int64_t i = 0; i < n; i++) {
+        partial[i % LANES] = fmaf(f16_to_f32(x[i]), y[i], partial[i % LANES]);
+    }
+    return reduce(partial);
+}
+
+static void vec_to_f16_scalar(const float *x, uint16_t *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = f16_from_f32(x[i]);
+    }
+}
+
+static void rms_norm_scalar(const float *x, const float *w, float *y, int64_t n, float eps)
+{
+    const float mean = vec_dot_f32_scalar(x, x, n) / (float)n;
+    const float scale = 1.0f / sqrtf(mean + eps);
+
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = x[i] * scale * w[i];
+    }
+}
+
+static void swiglu_scalar(const float *gate, const float *up, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = gate[i] / (1.0f + kernel_expf(-gate[i])) * up[i];
+    }
+}
+
+static float vec_exp_sub_max_scalar(float *x, int64_t n, float max)
+{
+    float partial[LANES] = {0};
+
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = kernel_expf(x[i] - max);
+        partial[i % LANES] += x[i];
+    }
+    return reduce(partial);
+}
+
+static float vec_max_scalar(const float *x, int64_t n)
+{
+    float max = -INFINITY;
+
+    for (int64_t i = 0; i < n; i++) {
+        max = x[i] > max || isnan(x[i]) ? x[i] : max; /* nothing is > NaN: it stays */
+    }
+    return max;
+}
+
+static void vec_scale_scalar(float *x, float a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        x[i] *= a;
+    }
+}
+
+static void vec_add_scalar(float *y, const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] += x[i];
+    }
+}
+
+const kernels kernels_scalar = {
+    .name = "scalar",
+    .dequantize_row = dequantize_row_ref,
+    .vec_dot_f32 = vec_dot_f32_scalar,
+    .vec_dot_f32_batch = vec_dot_f32_batch_scalar,
+    .vec_dot = vec_dot_scalar,
+    .vec_mad_f32 = vec_mad_f32_scalar,
+    .vec_mad_f16 = vec_mad_f16_scalar,
+    .vec_dot_f16 = vec_dot_f16_scalar,
+    .vec_to_f16 = vec_to_f16_scalar,
+    .rms_norm = rms_norm_scalar,
+    .swiglu = swiglu_scalar,
+    .vec_exp_sub_max = vec_exp_sub_max_scalar,
+    .vec_max = vec_max_scalar,
+    .vec_scale = vec_scale_scalar,
+    .vec_add = vec_add_scalar,
+};

@@ -1,0 +1,453 @@
+/* quantize_ref.c: floats to blocks, bit for bit as ggml's reference quantisers do without an
+ * importance matrix (quantize_row_q8_0_ref, _q2_K_ref, _q4_K_ref, _q6_K_ref).
+ *
+ * The one idea: equal bits need equal arithmetic, so every sum runs in ggml's order, in float, with
+ * one rounding per operation (the build forbids contraction). A block that holds a weight that is
+ * not finite gets a NaN scale: it decodes to NaN throughout instead of to plausible numbers. */
+#include "quant/quant.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "quant/blocks.h"
+
+/* Groups whose weights are all smaller are stored as zero. */
+#define GROUP_MIN_ABS 1e-15f
+#define F16_NAN 0x7e00
+
+/* Rounds to nearest, ties to even: next to 1.5 * 2^23 the floats are the integers. Outside
+ * +-4194303 the result is some integer; every caller clamps or masks. */
+static int nearest_int(float v)
+{
+    const float shifted = v + 12582912.0f;
+    uint32_t bits;
+
+    memcpy(&bits, &shifted, sizeof(bits));
+    return (int)(bits & 0x7fffff) - 0x400000;
+}
+
+static int clamp_int(int v, int lo, int hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static bool all_finite(const float *x, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!isfinite(x[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- q8_0 ---- */
+
+static void quantize_q8_0(const float *x, block_q8_0 *b)
+{
+    float abs_max = 0;
+
+    if (!all_finite(x, Q8_0_ELEMS)) {
+        memset(b, 0, sizeof(*b));
+        half_put(b->d, F16_NAN);
+        return;
+    }
+    for (int e = 0; e < Q8_0_ELEMS; e++) {
+        abs_max = fmaxf(abs_max, fabsf(x[e]));
+    }
+    const float d = abs_max / 127.0f;
+    const float inverse = d != 0 ? 1.0f / d : 0.0f;
+    half_put(b->d, f16_from_f32(d));
+    for (int e = 0; e < Q8_0_ELEMS; e++) {
+        /* 1/d overflows when d is subnormal; the product may then be infinite or NaN. */
+        const float q = roundf(x[e] * inverse);
+        b->qs[e] = (int8_t)(q >= -127 && q <= 127 ? (int)q : 0);
+    }
+}
+
+/* ---- q6_K: q = 32 + round(x / scale), scale of either sign ---- */
+
+enum { Q6_GROUP = 16, Q6_MAX = 32 };
+
+static int q6_level(float x, float inverse)
+{
+    return clamp_int(nearest_int(inverse * x), -Q6_MAX, Q6_MAX - 1);
+}
+
+/* Sums of the least-squares fit x ~ scale * level with weights x^2. */
+static void q6_sums(const float *x, float inverse, float *sum_xl, float *sum_l2)
+{
+    *sum_xl = 0;
+    *sum_l2 = 0;
+    for (int i = 0; i < Q6_GROUP; i++) {
+        const float level = (float)q6_level(x[i], inverse);
+        const float weight = x[i] * x[i];
+        *sum_xl += weight * x[i] * level;
+        *sum_l2 += weight * level * level;
+    }
+}
+
+/* The best scale of one group, and its levels (ggml: make_qx_quants with rmse_type 1): starts with
+ * the extreme weight on level -32 and tries 18 scales nearby. */
+static float q6_fit_group(const float *x, uint8_t *q)
+{
+    float abs_max = 0, extreme = 0;
+    float sum_xl, sum_l2;
+
+    for (int i = 0; i < Q6_GROUP; i++) {
+        if (fabsf(x[i]) > abs_max) {
+            abs_max = fabsf(x[i]);
+            extreme = x[i];
+        }
+    }
+    if (abs_max < GROUP_MIN_ABS) {
+        memset(q, 0, Q6_GROUP);
+        return 0;
+    }
+    float best_inverse = (float)-Q6_MAX / extreme;
+    q6_sums(x, best_inverse, &sum_xl, &sum_l2);
+    float scale = sum_l2 != 0 ? sum_xl / sum_l2 : 0.0f;
+    float best = scale * sum_xl;
+    for (int step = -9; step <= 9; step++) {
+        if (step == 0) {
+            continue;
+        }
+        const float inverse = -((float)Q6_MAX + 0.1f * (float)step) / extreme;
+        q6_sums(x, inverse, &sum_xl, &sum_l2);
+        if (sum_l2 > 0 && sum_xl * sum_xl > best * sum_l2) {
+            best_inverse = inverse;
+            scale = sum_xl / sum_l2;
+            best = scale * sum_xl;
+        }
+    }
+    for (int i = 0; i < Q6_GROUP; i++) {
+        q[i] = (uint8_t)(Q6_MAX + q6_level(x[i], best_inverse));
+    }
+    return scale;
+}
+
+static void q6_pack(const uint8_t *q, block_q6_K *b)
+{
+    for (int half = 0; half < 2; half++) {
+        const uint8_t *h = q + 128 * half;
+        for (int i = 0; i < 32; i++) {
+            b->ql[64 * half + i] = (uint8_t)((h[i] & 15) | (h[i + 64] & 15) << 4);
+            b->ql[64 * half + 32 + i] = (uint8_t)((h[i + 32] & 15) | (h[i + 96] & 15) << 4);
+            b->qh[32 * half + i] = (uint8_t)(h[i] >> 4 | h[i + 32] >> 4 << 2 | h[i + 64] >> 4 << 4 |
+                                             h[i + 96] >> 4 << 6);
+        }
+    }
+}
+
+static void quantize_q6_K(const float *x, block_q6_K *b)
+{
+    uint8_t q[QK_K];
+    float scales[QK_K / Q6_GROUP];
+    float abs_max = 0, extreme = 0;
+
+    memset(b, 0, sizeof(*b));
+    if (!all_finite(x, QK_K)) {
+        half_put(b->d, F16_NAN);
+        return;
+    }
+    for (int g = 0; g < QK_K / Q6_GROUP; g++) {
+        scales[g] = q6_fit_group(x + Q6_GROUP * g, q + Q6_GROUP * g);
+        if (fabsf(scales[g]) > abs_max) {
+            abs_max = fabsf(scales[g]);
+            extreme = scales[g];
+        }
+    }
+    if (abs_max < GROUP_MIN_ABS) {
+        return;
+    }
+    const float inverse = -128.0f / extreme;
+    half_put(b->d, f16_from_f32(1 / inverse));
+    const float d = f16_to_f32(half_get(b->d));
+    for (int g = 0; g < QK_K / Q6_GROUP; g++) {
+        const int level = nearest_int(inverse * scales[g]);
+        b->scales[g] = (int8_t)(level < 127 ? level : 127);
+        const float scale = d * (float)b->scales[g];
+        if (scale == 0) {
+            continue; /* the levels of the fit stay; they decode to zero */
+        }
+        for (int i = 0; i < Q6_GROUP; i++) {
+            const int l = nearest_int(x[Q6_GROUP * g + i] / scale);
+            q[Q6_GROUP * g + i] = (uint8_t)(Q6_MAX + clamp_int(l, -Q6_MAX, Q6_MAX - 1));
+        }
+    }
+    q6_pack(q, b);
+}
+
+/* ---- q2_K and q4_K: x ~ scale * q - min, both >= 0 ---- */
+
+typedef struct affine {
+    int n_elems;     /* of a group */
+    int q_max;       /* levels 0 .. q_max */
+    int n_steps;     /* tries step 0 .. n_steps of: (first + 0.1 step + q_max) / range */
+    float first;
+    bool use_abs;    /* error: |difference|, else its square */
+} affine;
+
+static const affine AFFINE_Q2_K = {16, 3, 15, -0.5f, true};
+static const affine AFFINE_Q4_K = {32, 15, 20, -1.0f, false};
+
+static void affine_levels(const affine *a, const float *x, float inverse, float min, uint8_t *q)
+{
+    for (int i = 0; i < a->n_elems; i++) {
+        q[i] = (uint8_t)clamp_int(nearest_int(inverse * (x[i] - min)), 0, a->q_max);
+    }
+}
+
+static float affine_error(const affine *a, const float *x, const float *weights, const uint8_t *q,
+                          float scale, float min)
+{
+    float sum = 0;
+
+    for (int i = 0; i < a->n_elems; i++) {
+        const float diff = scale * (float)q[i] + min - x[i];
+        sum += weights[i] * (a->use_abs ? fabsf(diff) : diff * diff);
+    }
+    return sum;
+}
+
+/* Weighted least squares of x ~ scale * q + min for given levels, min <= 0. False when the levels
+ * do not determine a line. */
+static bool affine_solve(const affine *a, const float *x, const float *weights, const uint8_t *q,
+                         float sum_w, float sum_x, float *scale, float *min)
+{
+    float sum_l = 0, sum_l2 = 0, sum_xl = 0;
+
+    for (int i = 0; i < a->n_elems; i++) {
+        const float level = (float)q[i];
+        sum_l += weights[i] * level;
+        sum_l2 += weights[i] * level * level;
+        sum_xl += weights[i] * level * x[i];
+    }
+    const float determinant = sum_w * sum_l2 - sum_l * sum_l;
+    if (!(determinant > 0)) {
+        return false;
+    }
+    *scale = (sum_w * sum_xl - sum_x * sum_l) / determinant;
+    *min = (sum_l2 * sum_x - sum_l * sum_xl) / determinant;
+    if (*min > 0) {
+        *min = 0;
+        *scale = sum_xl / sum_l2;
+    }
+    return true;
+}
+
+/* The best scale and levels of one group; *offset gets -min (ggml: make_qkx2_quants). */
+static float affine_fit_group(const affine *a, const float *x, const float *weights, uint8_t *q,
+                              float *offset)
+{
+    uint8_t trial[32];
+    float min = x[0], max = x[0];
+    float sum_w = weights[0];
+    float sum_x = sum_w * x[0];
+
+    for (int i = 1; i < a->n_elems; i++) {
+        min = x[i] < min ? x[i] : min;
+        max = x[i] > max ? x[i] : max;
+        sum_w += weights[i];
+        sum_x += weights[i] * x[i];
+    }
+    min = min > 0 ? 0 : min;
+    if (max == min) {
+        memset(q, 0, (size_t)a->n_elems);
+        *offset = -min;
+        return 0;
+    }
+    float inverse = (float)a->q_max / (max - min);
+    float scale = 1 / inverse;
+    affine_levels(a, x, inverse, min, q);
+    float best_error = affine_error(a, x, weights, q, scale, min);
+    for (int step = 0; step <= a->n_steps; step++) {
+        float trial_scale, trial_min;
+        /* min is the best so far, not the group's: later trials start from it, as in ggml. */
+        inverse = (a->first + 0.1f * (float)step + (float)a->q_max) / (max - min);
+        affine_levels(a, x, inverse, min, trial);
+        if (!affine_solve(a, x, weights, trial, sum_w, sum_x, &trial_scale, &trial_min)) {
+            continue;
+        }
+        const float error = affine_error(a, x, weights, trial, trial_scale, trial_min);
+        if (error < best_error) {
+            memcpy(q, trial, (size_t)a->n_elems);
+            best_error = error;
+            scale = trial_scale;
+            min = trial_min;
+        }
+    }
+    *offset = -min;
+    return scale;
+}
+
+/* Levels again, now with the scale and min that the block really stores. */
+static void affine_requantize(const affine *a, const float *x, float scale, float min, uint8_t *q)
+{
+    if (scale == 0) {
+        return; /* the levels of the fit stay */
+    }
+    for (int i = 0; i < a->n_elems; i++) {
+        q[i] = (uint8_t)clamp_int(nearest_int((x[i] + min) / scale), 0, a->q_max);
+    }
+}
+
+static float largest(const float *x, int n)
+{
+    float max = 0;
+
+    for (int i = 0; i < n; i++) {
+        max = x[i] > max ? x[i] : max;
+    }
+    return max;
+}
+
+static void quantize_q2_K(const float *x, block_q2_K *b)
+{
+    enum { GROUP = 16, N_GROUPS = QK_K / GROUP };
+    uint8_t q[QK_K];
+    float weights[GROUP], scales[N_GROUPS], mins[N_GROUPS];
+
+    memset(b, 0, sizeof(*b));
+    if (!all_finite(x, QK_K)) {
+        half_put(b->d, F16_NAN);
+        return;
+    }
+    for (int g = 0; g < N_GROUPS; g++) {
+        const float *xg = x + GROUP * g;
+        for (int i = 0; i < GROUP; i++) {
+            weights[i] = fabsf(xg[i]);
+        }
+        scales[g] = affine_fit_group(&AFFINE_Q2_K, xg, weights, q + GROUP * g, &mins[g]);
+    }
+    const float max_scale = largest(scales, N_GROUPS);
+    const float max_min = largest(mins, N_GROUPS);
+    for (int g = 0; g < N_GROUPS; g++) {
+        if (max_scale > 0) {
+            b->scales[g] = (uint8_t)nearest_int(15.0f / max_scale * scales[g]);
+        }
+        if (max_min > 0) {
+            b->scales[g] |= (uint8_t)((unsigned)nearest_int(15.0f / max_min * mins[g]) << 4);
+        }
+    }
+    half_put(b->d, f16_from_f32(max_scale / 15.0f));
+    half_put(b->dmin, f16_from_f32(max_min / 15.0f));
+    const float d = f16_to_f32(half_get(b->d));
+    const float dmin = f16_to_f32(half_get(b->dmin));
+    for (int g = 0; g < N_GROUPS; g++) {
+        affine_requantize(&AFFINE_Q2_K, x + GROUP * g, d * (float)(b->scales[g] & 15),
+                          dmin * (float)(b->scales[g] >> 4), q + GROUP * g);
+    }
+    for (int i = 0; i < 64; i++) {
+        const uint8_t *h = q + 128 * (i / 32) + i % 32;
+        b->qs[i] = (uint8_t)(h[0] | h[32] << 2 | h[64] << 4 | h[96] << 6);
+    }
+}
+
+static void q4_K_put_scale_min(uint8_t scales[12], int g, uint8_t scale, uint8_t min)
+{
+    if (g < 4) {
+        scales[g] = scale;
+        scales[g + 4] = min;
+    } else {
+        scales[g + 4] = (uint8_t)((scale & 15) | (min & 15) << 4);
+        scales[g - 4] |= (uint8_t)(scale >> 4 << 6);
+        scales[g] |= (uint8_t)(min >> 4 << 6);
+    }
+}
+
+static void quantize_q4_K(const float *x, block_q4_K *b)
+{
+    enum { GROUP = 32, N_GROUPS = QK_K / GROUP };
+    uint8_t q[QK_K];
+    float weights[GROUP], scales[N_GROUPS], mins[N_GROUPS];
+
+    memset(b, 0, sizeof(*b));
+    if (!all_finite(x, QK_K)) {
+        half_put(b->d, F16_NAN);
+        return;
+    }
+    for (int g = 0; g < N_GROUPS; g++) {
+        const float *xg = x + GROUP * g;
+        float sum_x2 = 0;
+        for (int i = 0; i < GROUP; i++) {
+            sum_x2 += xg[i] * xg[i];
+        }
+        const float rms = sqrtf(sum_x2 / (float)GROUP);
+        for (int i = 0; i < GROUP; i++) {
+            weights[i] = rms + fabsf(xg[i]);
+        }
+        scales[g] = affine_fit_group(&AFFINE_Q4_K, xg, weights, q + GROUP * g, &mins[g]);
+    }
+    const float max_scale = largest(scales, N_GROUPS);
+    const float max_min = largest(mins, N_GROUPS);
+    const float inverse_scale = max_scale > 0 ? 63.0f / max_scale : 0.0f;
+    const float inverse_min = max_min > 0 ? 63.0f / max_min : 0.0f;
+    for (int g = 0; g < N_GROUPS; g++) {
+        const uint8_t scale = (uint8_t)nearest_int(inverse_scale * scales[g]);
+        const uint8_t min = (uint8_t)nearest_int(inverse_min * mins[g]);
+        q4_K_put_scale_min(b->scales, g, scale < 63 ? scale : 63, min < 63 ? min : 63);
+    }
+    half_put(b->d, f16_from_f32(max_scale / 63.0f));
+    half_put(b->dmin, f16_from_f32(max_min / 63.0f));
+    const float d = f16_to_f32(half_get(b->d));
+    const float dmin = f16_to_f32(half_get(b->dmin));
+    for (int g = 0; g < N_GROUPS; g++) {
+        uint8_t scale, min;
+        q4_K_scale_min(b->scales, g, &scale, &min);
+        affine_requantize(&AFFINE_Q4_K, x + GROUP * g, d * (float)scale, dmin * (float)min,
+                          q + GROUP * g);
+    }
+    for (int i = 0; i < 128; i++) {
+        const uint8_t *h = q + 64 * (i / 32) + i % 32;
+        b->qs[i] = (uint8_t)(h[0] | h[32] << 4);
+    }
+}
+
+/* ---- rows ---- */
+
+static void quantize_halves(const float *x, uint8_t *y, int64_t n, uint16_t (*from_f32)(float))
+{
+    for (int64_t i = 0; i < n; i++) {
+        half_put(y + 2 * i, from_f32(x[i]));
+    }
+}
+
+void quantize_row_ref(dtype type, const float *x, void *y, int64_t n)
+{
+    switch (type) {
+    case DTYPE_F32:
+        if (n > 0) {
+            memcpy(y, x, (size_t)n * sizeof(float));
+        }
+        break;
+    case DTYPE_F16:
+        quantize_halves(x, y, n, f16_from_f32);
+        break;
+    case DTYPE_BF16:
+        quantize_halves(x, y, n, bf16_from_f32);
+        break;
+    case DTYPE_Q8_0:
+        for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
+            quantize_q8_0(x + i * Q8_0_ELEMS, (block_q8_0 *)y + i);
+        }
+        break;
+    case DTYPE_Q2_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            quantize_q2_K(x + i * QK_K, (block_q2_K *)y + i);
+        }
+        break;
+    case DTYPE_Q4_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            quantize_q4_K(x + i * QK_K, (block_q4_K *)y + i);
+        }
+        break;
+    case DTYPE_Q6_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            quantize_q6_K(x + i * QK_K, (block_q6_K *)y + i);
+        }
+        break;
+    default: /* not quant_supported: nothing is written; the caller has asked before */
+        break;
+    }
+}

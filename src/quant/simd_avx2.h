@@ -1,0 +1,141 @@
+/* simd_avx2.h: the 16 lanes of kernels_body.h as two AVX2 registers; lo holds lanes 0..7. What each
+ * function means is said in simd_avx512.h. */
+#ifndef QUANT_SIMD_AVX2_H
+#define QUANT_SIMD_AVX2_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "quant/expf_poly.h"
+
+typedef struct v16 {
+    __m256 lo, hi;
+} v16;
+typedef __m128i b16;
+
+static inline v16 v16_set1(float f) { return (v16){_mm256_set1_ps(f), _mm256_set1_ps(f)}; }
+
+static inline v16 v16_load(const void *p)
+{
+    return (v16){_mm256_loadu_ps(p), _mm256_loadu_ps((const float *)p + 8)};
+}
+
+static inline void v16_store(void *p, v16 v)
+{
+    _mm256_storeu_ps(p, v.lo);
+    _mm256_storeu_ps((float *)p + 8, v.hi);
+}
+
+static inline v16 v16_add(v16 a, v16 b)
+{
+    return (v16){_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)};
+}
+
+static inline v16 v16_sub(v16 a, v16 b)
+{
+    return (v16){_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)};
+}
+
+static inline v16 v16_mul(v16 a, v16 b)
+{
+    return (v16){_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)};
+}
+
+static inline v16 v16_div(v16 a, v16 b)
+{
+    return (v16){_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)};
+}
+
+static inline v16 v16_fma(v16 a, v16 b, v16 c)
+{
+    return (v16){_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+
+static inline v16 v16_clamp(v16 v, float lo, float hi)
+{
+    const __m256 l = _mm256_set1_ps(lo), h = _mm256_set1_ps(hi);
+    return (v16){_mm256_min_ps(h, _mm256_max_ps(l, v.lo)),
+                 _mm256_min_ps(h, _mm256_max_ps(l, v.hi))};
+}
+
+static inline __m256 max_nan_8(__m256 max, __m256 v)
+{
+    return _mm256_blendv_ps(_mm256_max_ps(v, max), v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+
+static inline v16 v16_max_nan(v16 max, v16 v)
+{
+    return (v16){max_nan_8(max.lo, v.lo), max_nan_8(max.hi, v.hi)};
+}
+
+static inline __m256 pow2_8(__m256i k)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(k, _mm256_set1_epi32(127)), 23));
+}
+
+static inline __m256 mul_pow2_8(__m256 v, __m256 shifted)
+{
+    const __m256i k =
+        _mm256_sub_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(EXPF_SHIFT_BITS));
+    const __m256i half = _mm256_srai_epi32(k, 1);
+    return _mm256_mul_ps(_mm256_mul_ps(v, pow2_8(half)), pow2_8(_mm256_sub_epi32(k, half)));
+}
+
+static inline v16 v16_mul_pow2(v16 v, v16 shifted)
+{
+    return (v16){mul_pow2_8(v.lo, shifted.lo), mul_pow2_8(v.hi, shifted.hi)};
+}
+
+static inline float v16_reduce(v16 v)
+{
+    const __m256 s8 = _mm256_add_ps(v.lo, v.hi);
+    const __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+    const __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
+    return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
+}
+
+static inline v16 v16_from_f16(const void *p)
+{
+    const __m128i *h = p;
+    return (v16){_mm256_cvtph_ps(_mm_loadu_si128(h)), _mm256_cvtph_ps(_mm_loadu_si128(h + 1))};
+}
+
+static inline void v16_to_f16(void *p, v16 v)
+{
+    __m128i *h = p;
+    _mm_storeu_si128(h, _mm256_cvtps_ph(v.lo, _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(h + 1, _mm256_cvtps_ph(v.hi, _MM_FROUND_TO_NEAREST_INT));
+}
+
+static inline __m256 from_bf16_8(__m128i h)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+static inline v16 v16_from_bf16(const void *p)
+{
+    const __m128i *h = p;
+    return (v16){from_bf16_8(_mm_loadu_si128(h)), from_bf16_8(_mm_loadu_si128(h + 1))};
+}
+
+static inline float f16_scale(uint16_t h) { return _cvtsh_ss(h); }
+
+static inline b16 b16_load(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+static inline b16 b16_or(b16 a, b16 b) { return _mm_or_si128(a, b); }
+static inline b16 b16_and(b16 a, int mask) { return _mm_and_si128(a, _mm_set1_epi8((char)mask)); }
+static inline b16 b16_shr(b16 a, int n) { return _mm_srli_epi16(a, n); }
+static inline b16 b16_shl(b16 a, int n) { return _mm_slli_epi16(a, n); }
+
+static inline v16 v16_from_u8(b16 b)
+{
+    return (v16){_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(b)),
+                 _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(b, 8)))};
+}
+
+static inline v16 v16_from_i8(b16 b)
+{
+    return (v16){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)),
+                 _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(b, 8)))};
+}
+
+#endif
