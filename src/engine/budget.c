@@ -1,0 +1,57 @@
+/* budget.c: see budget.h. */
+#include "engine/budget.h"
+
+static const uint64_t MIB = 1 << 20;
+
+enum {
+    OVERHEAD_MIB = 48,  /* code, stacks, headers, allocator: measured 15-30 MiB */
+    OS_FLOOR_MIB = 512, /* left to everyone else when the machine's offer is the limit ... */
+    OS_FLOOR_PART = 16  /* ... or a sixteenth of it, if that is less */
+};
+
+static double gib(uint64_t n_bytes)
+{
+    return (double)n_bytes / (1 << 30);
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t limit_of(const budget_request *r)
+{
+    if (r->mem_limit_bytes) {
+        return r->mem_limit_bytes;
+    }
+    if (r->available_bytes == 0) { /* a system that does not say: assume that everything fits */
+        return UINT64_MAX / 2;
+    }
+    return r->available_bytes - min_u64(OS_FLOOR_MIB * MIB, r->available_bytes / OS_FLOOR_PART);
+}
+
+smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
+{
+    out->limit_bytes = limit_of(r);
+    out->fixed_bytes = r->scout_bytes + r->kv_bytes + r->scratch_bytes + OVERHEAD_MIB * MIB;
+    uint64_t room = out->limit_bytes > out->fixed_bytes ? out->limit_bytes - out->fixed_bytes : 0;
+    uint64_t n_fit = r->record_bytes ? room / r->record_bytes : r->n_records;
+    uint64_t n_least = min_u64(r->n_ring_min, r->n_records);
+    if (r->n_ring_asked && r->n_ring_asked < n_least) {
+        return err_set(err, SMOE_RANGE, "--ring %u is too small: one token needs %llu experts, and a "
+                       "smaller ring would read every one of them every time; give at least %llu",
+                       r->n_ring_asked, (unsigned long long)n_least, (unsigned long long)n_least);
+    }
+    if (n_fit < n_least || (r->n_ring_asked && min_u64(r->n_ring_asked, r->n_records) > n_fit)) {
+        uint64_t n_want = r->n_ring_asked ? min_u64(r->n_ring_asked, r->n_records) : n_least;
+        return err_set(err, SMOE_RANGE, "%.2f GiB of memory are too few: scout, KV cache and scratch "
+                       "take %.2f GiB, and %llu experts of %.1f MiB another %.2f GiB; raise --mem-limit, "
+                       "or lower --ctx%s", gib(out->limit_bytes), gib(out->fixed_bytes),
+                       (unsigned long long)n_want, (double)r->record_bytes / (double)MIB,
+                       gib(n_want * r->record_bytes), r->n_ring_asked ? " or --ring" : "");
+    }
+    uint64_t n_ring = r->n_ring_asked ? r->n_ring_asked : n_fit;
+    n_ring = min_u64(n_ring, r->n_records);
+    out->n_ring = (uint32_t)(n_ring ? n_ring : 1);
+    return SMOE_OK;
+}

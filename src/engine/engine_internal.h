@@ -1,0 +1,26 @@
+/* engine_internal.h: what engine.c and session.c share. */
+#ifndef ENGINE_ENGINE_INTERNAL_H
+#define ENGINE_ENGINE_INTERNAL_H
+
+#include "base/pool.h"
+#include "cache/expert_cache.h"
+#include "formats/vault.h"
+#include "model/weights.h"
+#include "quant/kernels.h"
+#include "smoe/engine.h"
+
+enum { ENGINE_BATCH = 256 }; /* tokens in one prefill pass */
+
+struct smoe_engine {
+    smoe_engine_info info;
+    vault vault;
+    scout scout;
+    weights weights;
+    expert_cache cache;
+    pool *pool;
+    const kernels *kernels;
+    dtype kv_type;
+    uint32_t n_batch;
+};
+
+#endif

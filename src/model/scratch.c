@@ -1,0 +1,80 @@
+/* scratch.c: see scratch.h. One workspace, laid out twice: once to measure it, once to hand it out. */
+#include "model/scratch.h"
+
+#include <stdint.h>
+
+#include "base/mem.h"
+
+enum { SCRATCH_ALIGN = 64 };
+
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Reserves n elements of 4 bytes; base NULL only measures. */
+static void *take(uint8_t *base, size_t *used, size_t n)
+{
+    void *p = base ? base + *used : NULL;
+    *used += (n * 4 + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+    return p;
+}
+
+static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32_t n_batch,
+                      uint32_t n_ctx, uint32_t n_threads)
+{
+    size_t used = 0, n = n_batch;
+    size_t n_q = (size_t)cfg->n_head * cfg->n_embd_head;
+    size_t n_kv = (size_t)cfg->n_head_kv * cfg->n_embd_head;
+    size_t n_ff = max_u32(cfg->n_ff, cfg->n_ff_exp), n_used = max_u32(cfg->n_expert_used, 1);
+    s->n_batch = n_batch;
+    s->row_scratch_len = max_u32(max_u32(cfg->n_embd, (uint32_t)n_ff), (uint32_t)n_q);
+    s->x = take(base, &used, n * cfg->n_embd);
+    s->x_norm = take(base, &used, n * cfg->n_embd);
+    s->q = take(base, &used, n * n_q);
+    s->k = take(base, &used, n * n_kv);
+    s->v = take(base, &used, n * n_kv);
+    s->attn = take(base, &used, n * n_q);
+    s->cos = take(base, &used, n * (cfg->n_embd_head / 2));
+    s->sin = take(base, &used, n * (cfg->n_embd_head / 2));
+    s->scores = take(base, &used, (size_t)n_threads * n_ctx);
+    s->row_scratch = take(base, &used, (size_t)n_threads * s->row_scratch_len);
+    s->router = take(base, &used, n * max_u32(cfg->n_expert, 1));
+    s->experts = take(base, &used, n * n_used);
+    s->expert_weights = take(base, &used, n * n_used);
+    s->expert_x = take(base, &used, n * cfg->n_embd);
+    s->gate = take(base, &used, n * n_ff);
+    s->up = take(base, &used, n * n_ff);
+    s->expert_y = take(base, &used, n * cfg->n_embd);
+    s->moe = take(base, &used, n * n_used * cfg->n_embd);
+    s->expert_rows = take(base, &used, n);
+    s->logits = take(base, &used, cfg->n_vocab);
+    s->inv_freq = take(base, &used, cfg->n_embd_head / 2);
+    return used;
+}
+
+size_t scratch_bytes(const model_config *cfg, uint32_t n_batch, uint32_t n_ctx, uint32_t n_threads)
+{
+    scratch s;
+    return lay_out(&s, NULL, cfg, n_batch, n_ctx, n_threads);
+}
+
+smoe_status scratch_init(scratch *s, const model_config *cfg, uint32_t n_batch, uint32_t n_ctx,
+                         uint32_t n_threads, smoe_err *err)
+{
+    size_t n_bytes = scratch_bytes(cfg, n_batch, n_ctx, n_threads);
+    void *memory = mem_pages_alloc(n_bytes);
+    if (!memory) {
+        return err_nomem(err, "the scratch of the forward pass", n_bytes);
+    }
+    lay_out(s, memory, cfg, n_batch, n_ctx, n_threads);
+    s->memory = memory;
+    s->n_bytes = n_bytes;
+    return SMOE_OK;
+}
+
+void scratch_fini(scratch *s)
+{
+    mem_pages_free(s->memory, s->n_bytes);
+    *s = (scratch){0};
+}

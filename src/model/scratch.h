@@ -1,0 +1,41 @@
+/* scratch.h: every intermediate of a forward pass, allocated once: decode allocates nothing. */
+#ifndef MODEL_SCRATCH_H
+#define MODEL_SCRATCH_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "formats/model_config.h"
+
+typedef struct scratch {
+    uint32_t n_batch;      /* most tokens in one pass */
+    float *x;              /* [n_batch][n_embd] the residual stream */
+    float *x_norm;         /* [n_batch][n_embd] */
+    float *q;              /* [n_batch][n_head * n_embd_head] */
+    float *k, *v;          /* [n_batch][n_head_kv * n_embd_head] */
+    float *attn;           /* [n_batch][n_head * n_embd_head] */
+    float *cos, *sin;      /* [n_batch][n_embd_head / 2] */
+    float *scores;         /* [n_threads][n_ctx] */
+    float *row_scratch;    /* [n_threads][row_scratch_len] */
+    float *router;         /* [n_batch][n_expert] */
+    uint32_t *experts;     /* [n_batch][n_expert_used] */
+    float *expert_weights; /* [n_batch][n_expert_used] */
+    float *expert_x;       /* [n_batch][n_embd] the tokens of one expert, gathered */
+    float *gate, *up;      /* [n_batch][max(n_ff, n_ff_exp)] */
+    float *expert_y;       /* [n_batch][n_embd] what one expert gives */
+    float *moe;            /* [n_batch][n_expert_used][n_embd] by token and rank, so that the order of
+                              the final sum does not depend on the order of the experts */
+    uint32_t *expert_rows; /* [n_batch] token * n_expert_used + rank */
+    float *logits;         /* [n_vocab] */
+    float *inv_freq;       /* [n_embd_head / 2] */
+    uint32_t row_scratch_len;
+    void *memory;          /* mem_pages: all of the above */
+    size_t n_bytes;
+} scratch;
+
+size_t scratch_bytes(const model_config *cfg, uint32_t n_batch, uint32_t n_ctx, uint32_t n_threads);
+smoe_status scratch_init(scratch *s, const model_config *cfg, uint32_t n_batch, uint32_t n_ctx,
+                         uint32_t n_threads, smoe_err *err);
+void scratch_fini(scratch *s);
+
+#endif
