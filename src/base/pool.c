@@ -1,8 +1,14 @@
 /* pool.c: see pool.h.
  *
- * One generation counter announces a loop; ranges are handed out by an atomic cursor. A worker spins for
- * a short while before it sleeps: between the hundreds of small loops of one token, waking a sleeping
- * thread would cost more than the work. The mutex is only for sleeping and waking. */
+ * A loop is cut into ranges; the caller and the workers claim them one by one from one atomic ticket.
+ * The loop is over when every range is done, whether or not every worker has come: on a busy machine
+ * a worker that is not scheduled costs nothing. A worker spins for a short while before it sleeps:
+ * between the hundreds of small loops of one token, waking a sleeping thread would cost more than the
+ * work. The mutex is only for sleeping and waking.
+ *
+ * The ticket holds the loop's number (32 bits), its number of ranges and the next one to claim (16 bits
+ * each). A claim below the number of ranges keeps the loop from ending, and so its fields (fn, ctx, n,
+ * step) from changing, until that range is counted in n_done. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -13,18 +19,18 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-enum { SPIN_NS = 50 * 1000, RANGES_PER_THREAD = 4 };
+enum { SPIN_NS = 50 * 1000, RANGES_PER_THREAD = 4, MAX_THREADS = 4096 };
 
 struct pool {
-    uint32_t n_threads;     /* with the caller */
-    uint32_t n_started;     /* worker threads that exist */
+    uint32_t n_threads;          /* with the caller */
+    uint32_t n_started;          /* worker threads that exist */
     pthread_t *threads;
     pthread_mutex_t lock;
-    pthread_cond_t wake;    /* a new generation, or stop */
-    pthread_cond_t done;    /* the last worker left the loop */
-    _Atomic uint64_t generation;
-    _Atomic uint32_t n_active; /* workers that have not finished this generation */
-    _Atomic size_t next;    /* first item not yet handed out */
+    pthread_cond_t wake;         /* a new loop, or stop */
+    pthread_cond_t done;         /* the last range is done */
+    _Atomic uint64_t ticket;
+    _Atomic uint32_t n_done;     /* ranges of this loop that are done */
+    _Atomic uint32_t n_sleeping; /* workers in, or about to enter, pthread_cond_wait */
     atomic_bool stop;
     size_t n, step;
     pool_fn *fn;
@@ -45,55 +51,29 @@ static inline void relax(void)
 #endif
 }
 
+static uint32_t loop_of(uint64_t ticket)
+{
+    return (uint32_t)(ticket >> 32);
+}
+
+static uint32_t n_ranges_of(uint64_t ticket)
+{
+    return (uint32_t)(ticket >> 16) & 0xffff;
+}
+
+/* Claims and runs ranges until none are left. */
 static void run_ranges(pool *p, uint32_t thread)
 {
     for (;;) {
-        size_t begin = atomic_fetch_add_explicit(&p->next, p->step, memory_order_relaxed);
-        if (begin >= p->n) {
+        uint64_t ticket = atomic_fetch_add(&p->ticket, 1);
+        uint32_t i = (uint32_t)ticket & 0xffff, n_ranges = n_ranges_of(ticket);
+        if (i >= n_ranges) {
             return;
         }
-        size_t end = p->n - begin < p->step ? p->n : begin + p->step;
+        size_t begin = i * p->step;
+        size_t end = i + 1 == n_ranges ? p->n : begin + p->step;
         p->fn(p->ctx, begin, end, thread);
-    }
-}
-
-/* Returns the new generation once it differs from `seen`. */
-static uint64_t wait_for_work(pool *p, uint64_t seen)
-{
-    uint64_t start = clock_ns();
-    uint64_t now_gen;
-    for (;;) {
-        for (int i = 0; i < 64; i++) {
-            now_gen = atomic_load_explicit(&p->generation, memory_order_acquire);
-            if (now_gen != seen) {
-                return now_gen;
-            }
-            relax();
-        }
-        if (clock_ns() - start > SPIN_NS) {
-            break;
-        }
-    }
-    pthread_mutex_lock(&p->lock);
-    while ((now_gen = atomic_load(&p->generation)) == seen) {
-        pthread_cond_wait(&p->wake, &p->lock);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return now_gen;
-}
-
-static void *worker(void *arg)
-{
-    struct worker_arg a = *(struct worker_arg *)arg;
-    mem_free(arg);
-    pool *p = a.p;
-    for (uint64_t seen = 0;;) {
-        seen = wait_for_work(p, seen);
-        if (atomic_load(&p->stop)) {
-            return NULL;
-        }
-        run_ranges(p, a.thread);
-        if (atomic_fetch_sub_explicit(&p->n_active, 1, memory_order_acq_rel) == 1) {
+        if (atomic_fetch_add(&p->n_done, 1) + 1 == n_ranges && thread != 0) {
             pthread_mutex_lock(&p->lock);
             pthread_cond_signal(&p->done);
             pthread_mutex_unlock(&p->lock);
@@ -101,12 +81,51 @@ static void *worker(void *arg)
     }
 }
 
-static void announce(pool *p)
+/* Returns the number of the current loop once it differs from `seen`. */
+static uint32_t wait_for_work(pool *p, uint32_t seen)
 {
+    uint32_t loop;
+    for (uint64_t start = clock_ns(); clock_ns() - start < SPIN_NS;) {
+        for (int i = 0; i < 64; i++) {
+            loop = loop_of(atomic_load(&p->ticket));
+            if (loop != seen) {
+                return loop;
+            }
+            relax();
+        }
+    }
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add_explicit(&p->generation, 1, memory_order_release);
-    pthread_cond_broadcast(&p->wake);
+    atomic_fetch_add(&p->n_sleeping, 1); /* before the last look: announce() looks in the other order */
+    while ((loop = loop_of(atomic_load(&p->ticket))) == seen) {
+        pthread_cond_wait(&p->wake, &p->lock);
+    }
+    atomic_fetch_sub(&p->n_sleeping, 1);
     pthread_mutex_unlock(&p->lock);
+    return loop;
+}
+
+static void *worker(void *arg)
+{
+    struct worker_arg a = *(struct worker_arg *)arg;
+    mem_free(arg);
+    for (uint32_t seen = 0;;) {
+        seen = wait_for_work(a.p, seen);
+        if (atomic_load(&a.p->stop)) {
+            return NULL;
+        }
+        run_ranges(a.p, a.thread);
+    }
+}
+
+static void announce(pool *p, uint32_t n_ranges)
+{
+    uint64_t loop = (uint64_t)loop_of(atomic_load(&p->ticket)) + 1;
+    atomic_store(&p->ticket, loop << 32 | (uint64_t)n_ranges << 16);
+    if (atomic_load(&p->n_sleeping) > 0) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_broadcast(&p->wake);
+        pthread_mutex_unlock(&p->lock);
+    }
 }
 
 smoe_status pool_new(uint32_t n_threads, pool **out, smoe_err *err)
@@ -115,7 +134,7 @@ smoe_status pool_new(uint32_t n_threads, pool **out, smoe_err *err)
     if (!p) {
         return err_nomem(err, "the thread pool", sizeof *p);
     }
-    p->n_threads = n_threads ? n_threads : 1;
+    p->n_threads = n_threads == 0 ? 1 : n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);
@@ -154,7 +173,7 @@ void pool_free(pool *p)
         return;
     }
     atomic_store(&p->stop, true);
-    announce(p);
+    announce(p, 0);
     for (uint32_t i = 0; i < p->n_started; i++) {
         pthread_join(p->threads[i], NULL);
     }
@@ -181,23 +200,24 @@ void pool_for(pool *p, size_t n, size_t grain, pool_fn *fn, void *ctx)
         return;
     }
     size_t step = n / ((size_t)p->n_threads * RANGES_PER_THREAD);
-    p->step = step < grain ? grain : step;
+    step = step < grain ? grain : step;
+    size_t n_ranges = n / step; /* the last one takes the remainder; below 8 per thread */
+    p->step = step;
     p->n = n;
     p->fn = fn;
     p->ctx = ctx;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&p->n_active, p->n_started, memory_order_relaxed);
-    announce(p);
+    atomic_store(&p->n_done, 0);
+    announce(p, (uint32_t)n_ranges);
     run_ranges(p, 0);
-    uint64_t start = clock_ns();
-    while (atomic_load_explicit(&p->n_active, memory_order_acquire) != 0) {
-        relax();
-        if (clock_ns() - start > SPIN_NS) {
-            pthread_mutex_lock(&p->lock);
-            while (atomic_load_explicit(&p->n_active, memory_order_acquire) != 0) {
-                pthread_cond_wait(&p->done, &p->lock);
-            }
-            pthread_mutex_unlock(&p->lock);
+    for (uint64_t start = clock_ns(); clock_ns() - start < SPIN_NS;) {
+        if (atomic_load(&p->n_done) == n_ranges) {
+            return;
         }
+        relax();
     }
+    pthread_mutex_lock(&p->lock);
+    while (atomic_load(&p->n_done) != n_ranges) {
+        pthread_cond_wait(&p->done, &p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
 }
