@@ -26,6 +26,9 @@ void *mem_alloc(size_t n_bytes)
 
 void *mem_calloc(size_t n, size_t size_bytes)
 {
+    if (size_bytes && n > SIZE_MAX / size_bytes) { /* a sanitizer's calloc would end the program */
+        return NULL;
+    }
     return refused() ? NULL : calloc(n ? n : 1, size_bytes ? size_bytes : 1);
 }
 

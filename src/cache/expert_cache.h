@@ -16,7 +16,7 @@ typedef struct cache_slot {
     uint32_t prev, next;  /* LRU list by slot index: prev is more recently used */
 } cache_slot;
 
-enum { CACHE_NONE = UINT32_MAX };
+#define CACHE_NONE UINT32_MAX /* no slot, no record */
 
 typedef struct cache_stats {
     uint64_t n_acquires, n_hits, n_evictions, bytes_read;

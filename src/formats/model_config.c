@@ -1,17 +1,17 @@
 /* model_config.c: config.json -> model_config.
  *
- * Refuses what this program does not compute (other architectures, other activations, sliding windows,
- * quantised checkpoints, other kinds of rope) by name, and every number outside its bounds.
+ * Refuses what this program does not compute (other architectures, other activations, sliding
+ * windows, quantised checkpoints, other kinds of rope) by name, and every number outside its
+ * bounds.
  *
- * A missing key is an error, except where the published class (transformers' Qwen3MoeConfig) defines
- * its meaning:
- *   head_dim             hidden_size / num_attention_heads (also when null)
+ * A missing key is an error, except where the published class (transformers' Qwen3MoeConfig)
+ * defines its meaning: head_dim             hidden_size / num_attention_heads (also when null)
  *   decoder_sparse_step  1
  *   mlp_only_layers      []
  *   attention_bias, tie_word_embeddings, norm_topk_prob, use_sliding_window   false
  *   hidden_act           "silu"
  *   rope scaling         none: rope_type "default"
- *   yarn                 beta_fast 32, beta_slow 1, truncate true, attention_factor from the factor */
+ *   yarn                 beta_fast 32, beta_slow 1, truncate true, attention_factor from factor */
 #include "formats/model_config.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ typedef struct reader {
     const char *where;
 } reader;
 
-static smoe_status wrong_kind(const reader *r, const char *key, const json_value *v, const char *want,
-                              smoe_err *err)
+static smoe_status wrong_kind(const reader *r, const char *key, const json_value *v,
+                              const char *want, smoe_err *err)
 {
     if (jr_is_null(v)) {
         return err_set(err, SMOE_FORMAT, "%s has no \"%s\"; it must be %s", r->where, key, want);
@@ -55,8 +55,8 @@ static smoe_status need_u32(const reader *r, const char *key, uint32_t min, uint
         return wrong_kind(r, key, v, "an integer", err);
     }
     if (n < min || n > max) {
-        return err_set(err, SMOE_FORMAT, "%s: \"%s\" is %lld; it must be within %u..%u", r->where, key,
-                       (long long)n, min, max);
+        return err_set(err, SMOE_FORMAT, "%s: \"%s\" is %lld; it must be within %u..%u", r->where,
+                       key, (long long)n, min, max);
     }
     *out = (uint32_t)n;
     return SMOE_OK;
@@ -72,7 +72,8 @@ static smoe_status maybe_u32(const reader *r, const char *key, uint32_t min, uin
     return need_u32(r, key, min, max, out, err);
 }
 
-static smoe_status maybe_bool(const reader *r, const char *key, bool missing, bool *out, smoe_err *err)
+static smoe_status maybe_bool(const reader *r, const char *key, bool missing, bool *out,
+                              smoe_err *err)
 {
     const json_value *v = jr_get(r->object, key);
     *out = missing;
@@ -115,7 +116,8 @@ static double yarn_mscale(double factor, double mscale)
     return factor <= 1.0 ? 1.0 : 0.1 * mscale * dmath_log(factor) + 1.0;
 }
 
-static smoe_status parse_yarn(const reader *r, uint32_t n_ctx_train, rope_config *rope, smoe_err *err)
+static smoe_status parse_yarn(const reader *r, uint32_t n_ctx_train, rope_config *rope,
+                              smoe_err *err)
 {
     double mscale, mscale_all_dim;
     const json_value *factor = jr_get(r->object, "factor");
@@ -146,15 +148,17 @@ static smoe_status parse_llama3(const reader *r, rope_config *rope, smoe_err *er
     TRY(need_positive(r, "high_freq_factor", 1e6, &rope->high_freq_factor, err));
     if (rope->high_freq_factor <= rope->low_freq_factor) {
         return err_set(err, SMOE_FORMAT,
-                       "%s: \"high_freq_factor\" (%g) must be above \"low_freq_factor\" (%g)", r->where,
-                       rope->high_freq_factor, rope->low_freq_factor);
+                       "%s: \"high_freq_factor\" (%g) must be above \"low_freq_factor\" (%g)",
+                       r->where, rope->high_freq_factor, rope->low_freq_factor);
     }
     return SMOE_OK;
 }
 
-/* Older configs keep rope_theta at the top level and the scaling under rope_scaling; transformers >= 5
- * keeps both under rope_parameters. Where both say something, the nested value counts, as there. */
-static smoe_status parse_rope(const reader *top, uint32_t n_ctx_train, rope_config *rope, smoe_err *err)
+/* Older configs keep rope_theta at the top level and the scaling under rope_scaling; transformers
+ * >= 5 keeps both under rope_parameters. Where both say something, the nested value counts, as
+ * there. */
+static smoe_status parse_rope(const reader *top, uint32_t n_ctx_train, rope_config *rope,
+                              smoe_err *err)
 {
     const json_value *scaling = jr_get(top->object, "rope_scaling");
     if (jr_is_null(scaling) || jr_len(scaling) == 0) {
@@ -168,10 +172,11 @@ static smoe_status parse_rope(const reader *top, uint32_t n_ctx_train, rope_conf
 
     bool nested = !jr_is_null(jr_get(scaling, "rope_theta"));
     if (!nested && jr_is_null(jr_get(top->object, "rope_theta"))) {
-        return err_set(err, SMOE_FORMAT,
-                       "%s has no \"rope_theta\", neither at the top level nor under \"rope_parameters\"; "
-                       "every logit depends on it, so it is not guessed: take it from the model's card",
-                       top->where);
+        return err_set(
+            err, SMOE_FORMAT,
+            "%s has no \"rope_theta\", neither at the top level nor under \"rope_parameters\"; "
+            "every logit depends on it, so it is not guessed: take it from the model's card",
+            top->where);
     }
     TRY(need_positive(nested ? &r : top, "rope_theta", 1e15, &rope->theta, err));
     double partial;
@@ -180,10 +185,13 @@ static smoe_status parse_rope(const reader *top, uint32_t n_ctx_train, rope_conf
         TRY(maybe_positive(top, "partial_rotary_factor", 1.0, 1.0, &partial, err));
     }
     if (partial != 1.0) {
-        return err_set(err, SMOE_UNSUPPORTED, "%s: \"partial_rotary_factor\" %g is not supported; "
-                       "qwen3_moe rotates whole heads", top->where, partial);
+        return err_set(err, SMOE_UNSUPPORTED,
+                       "%s: \"partial_rotary_factor\" %g is not supported; "
+                       "qwen3_moe rotates whole heads",
+                       top->where, partial);
     }
-    const reader *orig = jr_is_null(jr_get(top->object, "original_max_position_embeddings")) ? &r : top;
+    const reader *orig = jr_is_null(jr_get(top->object, "original_max_position_embeddings")) ? &r
+                                                                                             : top;
     TRY(maybe_u32(orig, "original_max_position_embeddings", 1, MAX_CTX, n_ctx_train,
                   &rope->n_ctx_orig, err));
 
@@ -243,8 +251,10 @@ static smoe_status refuse_unsupported(const reader *r, smoe_err *err)
     }
     v = jr_get(r->object, "hidden_act");
     if (!jr_is_null(v) && !(jr_string(v, &s) && slice_is(s, "silu"))) {
-        return err_set(err, SMOE_UNSUPPORTED, "%s: \"hidden_act\" is not \"silu\", the only activation "
-                       "that is supported", r->where);
+        return err_set(err, SMOE_UNSUPPORTED,
+                       "%s: \"hidden_act\" is not \"silu\", the only activation "
+                       "that is supported",
+                       r->where);
     }
     return SMOE_OK;
 }
@@ -256,13 +266,15 @@ static smoe_status refuse_sliding_window(const reader *r, uint32_t n_ctx_train, 
     int64_t window = 0;
     TRY(maybe_bool(r, "use_sliding_window", false, &on, err));
     const json_value *v = jr_get(r->object, "sliding_window");
-    if (!on || (v != NULL && jr_is_null(v)) || (jr_int(v, &window) && window >= (int64_t)n_ctx_train)) {
+    if (!on || (v != NULL && jr_is_null(v)) ||
+        (jr_int(v, &window) && window >= (int64_t)n_ctx_train)) {
         return SMOE_OK;
     }
-    return err_set(err, SMOE_UNSUPPORTED,
-                   "%s: \"use_sliding_window\" is true (window %lld); sliding-window attention is not "
-                   "supported",
-                   r->where, (long long)window);
+    return err_set(
+        err, SMOE_UNSUPPORTED,
+        "%s: \"use_sliding_window\" is true (window %lld); sliding-window attention is not "
+        "supported",
+        r->where, (long long)window);
 }
 
 /* Qwen3MoeDecoderLayer: sparse when the layer is not listed in mlp_only_layers and
@@ -281,9 +293,11 @@ static smoe_status parse_sparse_layers(const reader *r, model_config *c, smoe_er
     for (size_t i = 0; i < jr_len(dense); i++) {
         int64_t layer;
         if (!jr_int(jr_at(dense, i), &layer)) {
-            return wrong_kind(r, "mlp_only_layers", jr_at(dense, i), "an array of layer numbers", err);
+            return wrong_kind(r, "mlp_only_layers", jr_at(dense, i), "an array of layer numbers",
+                              err);
         }
-        if (layer >= 0 && layer < c->n_layer) { /* others name no layer: the reference ignores them */
+        if (layer >= 0 &&
+            layer < c->n_layer) { /* others name no layer: the reference ignores them */
             c->is_sparse[layer] = false;
         }
     }
@@ -291,8 +305,10 @@ static smoe_status parse_sparse_layers(const reader *r, model_config *c, smoe_er
         c->n_layer_sparse += c->is_sparse[i];
     }
     if (c->n_layer_sparse == 0) {
-        return err_set(err, SMOE_UNSUPPORTED, "%s describes a model without a single sparse layer; this "
-                       "program is for Mixture-of-Experts models", r->where);
+        return err_set(err, SMOE_UNSUPPORTED,
+                       "%s describes a model without a single sparse layer; this "
+                       "program is for Mixture-of-Experts models",
+                       r->where);
     }
     return SMOE_OK;
 }
@@ -304,13 +320,16 @@ static smoe_status parse_attention(const reader *r, model_config *c, smoe_err *e
     TRY(maybe_u32(r, "head_dim", 1, MAX_HEAD_DIM, c->n_embd / c->n_head, &c->n_embd_head, err));
     TRY(maybe_bool(r, "attention_bias", false, &c->attention_bias, err));
     if (c->n_head % c->n_head_kv != 0) {
-        return err_set(err, SMOE_FORMAT, "%s: \"num_attention_heads\" (%u) is not a multiple of "
-                       "\"num_key_value_heads\" (%u)", r->where, c->n_head, c->n_head_kv);
+        return err_set(err, SMOE_FORMAT,
+                       "%s: \"num_attention_heads\" (%u) is not a multiple of "
+                       "\"num_key_value_heads\" (%u)",
+                       r->where, c->n_head, c->n_head_kv);
     }
     if (c->n_embd_head == 0 || c->n_embd_head % 2 != 0 || c->n_embd_head > MAX_HEAD_DIM) {
-        return err_set(err, SMOE_FORMAT, "%s: the head size (\"head_dim\", or hidden_size / "
-                       "num_attention_heads) is %u; it must be even and within 2..%d", r->where,
-                       c->n_embd_head, MAX_HEAD_DIM);
+        return err_set(err, SMOE_FORMAT,
+                       "%s: the head size (\"head_dim\", or hidden_size / "
+                       "num_attention_heads) is %u; it must be even and within 2..%d",
+                       r->where, c->n_embd_head, MAX_HEAD_DIM);
     }
     return SMOE_OK;
 }
@@ -327,8 +346,9 @@ static smoe_status parse_experts(const reader *r, model_config *c, smoe_err *err
     TRY(need_u32(r, "moe_intermediate_size", 1, MAX_FF, &c->n_ff_exp, err));
     TRY(maybe_bool(r, "norm_topk_prob", false, &c->norm_topk_prob, err));
     if (c->n_expert_used > c->n_expert) {
-        return err_set(err, SMOE_FORMAT, "%s: \"num_experts_per_tok\" (%u) is more than \"%s\" (%u)",
-                       r->where, c->n_expert_used, key, c->n_expert);
+        return err_set(err, SMOE_FORMAT,
+                       "%s: \"num_experts_per_tok\" (%u) is more than \"%s\" (%u)", r->where,
+                       c->n_expert_used, key, c->n_expert);
     }
     TRY(parse_sparse_layers(r, c, err));
     if (c->n_layer_sparse < c->n_layer) {
@@ -341,7 +361,8 @@ static smoe_status parse_object(const reader *r, model_config *c, smoe_err *err)
 {
     double eps;
     if (jr_kind(r->object) != JSON_KIND_OBJECT) {
-        return err_set(err, SMOE_FORMAT, "%s is %s, not an object", r->where, jr_kind_name(r->object));
+        return err_set(err, SMOE_FORMAT, "%s is %s, not an object", r->where,
+                       jr_kind_name(r->object));
     }
     TRY(refuse_unsupported(r, err));
     memcpy(c->arch, "qwen3_moe", sizeof "qwen3_moe");

@@ -1,8 +1,8 @@
 /* model_config.h: the hyper-parameters in a Hugging Face config.json, under GGUF's names.
  *
- * Accepts qwen3_moe. Values that change results are never guessed: a missing rope_theta (top level or
- * under rope_parameters) is an error that says so. Defaults that the published class defines for a
- * missing key (for example decoder_sparse_step = 1, head_dim = hidden_size / n_head) are those of
+ * Accepts qwen3_moe. Values that change results are never guessed: a missing rope_theta (top level
+ * or under rope_parameters) is an error that says so. Defaults that the published class defines for
+ * a missing key (for example decoder_sparse_step = 1, head_dim = hidden_size / n_head) are those of
  * transformers' Qwen3MoeConfig and are listed in model_config.c. */
 #ifndef FORMATS_MODEL_CONFIG_H
 #define FORMATS_MODEL_CONFIG_H
@@ -23,8 +23,8 @@ typedef struct rope_config {
     double factor;
     uint32_t n_ctx_orig;                     /* original_max_position_embeddings */
     double beta_fast, beta_slow;             /* yarn: 32, 1 by default */
-    double attention_factor;                 /* yarn: cos and sin are multiplied by it; resolved, never 0 */
-    bool truncate;                           /* yarn: floor/ceil of the correction range; default true */
+    double attention_factor;                 /* yarn: factor of cos and sin; resolved, never 0 */
+    bool truncate;                           /* yarn: round the correction range; default true */
     double low_freq_factor, high_freq_factor; /* llama3 */
 } rope_config;
 
@@ -56,7 +56,8 @@ enum tensor_role {
     TENSOR_ATTN_K,      /* ...                                   [n_head_kv*n_embd_head, n_embd] */
     TENSOR_ATTN_V,
     TENSOR_ATTN_OUTPUT, /* ...self_attn.o_proj.weight            [n_embd, n_head*n_embd_head] */
-    TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, TENSOR_ATTN_OUTPUT_BIAS, /* attention_bias */
+    /* only with attention_bias */
+    TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, TENSOR_ATTN_OUTPUT_BIAS,
     TENSOR_ATTN_Q_NORM, /* ...self_attn.q_norm.weight            [n_embd_head] */
     TENSOR_ATTN_K_NORM,
     TENSOR_FFN_NORM,    /* ...post_attention_layernorm.weight    [n_embd] */
@@ -76,7 +77,7 @@ typedef struct dense_tensor {
 
 /* The i-th dense (scout) tensor of this configuration in file order; false past the last. */
 bool model_config_dense_tensor(const model_config *cfg, size_t i, dense_tensor *out);
-/* The one of a role and layer (layer -1 for global ones); false when this configuration has none. */
+/* The one of a role and layer (layer -1: a global one); false when this configuration has none. */
 bool model_config_find_tensor(const model_config *cfg, enum tensor_role role, int32_t layer,
                               dense_tensor *out);
 

@@ -1,7 +1,7 @@
 /* model_find.c: MODEL as people type it -> the paths of its two files.
  *
- * A stem wins over a directory of the same name: after `smoe shatter Qwen3` the checkpoint directory
- * Qwen3 and the files Qwen3.smoe, Qwen3.scout.safetensors lie side by side. */
+ * A stem wins over a directory of the same name: after `smoe shatter Qwen3` the checkpoint
+ * directory Qwen3 and the files Qwen3.smoe, Qwen3.scout.safetensors lie side by side. */
 #include <dirent.h>
 #include <errno.h>
 
@@ -26,8 +26,8 @@ static char *concat(const char *a, size_t n_a, const char *b)
     return s;
 }
 
-static smoe_status pair_of_stem(const char *stem, size_t n_stem, char **vault_path, char **scout_path,
-                                smoe_err *err)
+static smoe_status pair_of_stem(const char *stem, size_t n_stem, char **vault_path,
+                                char **scout_path, smoe_err *err)
 {
     *vault_path = concat(stem, n_stem, VAULT_SUFFIX);
     *scout_path = concat(stem, n_stem, SCOUT_SUFFIX);
@@ -36,12 +36,15 @@ static smoe_status pair_of_stem(const char *stem, size_t n_stem, char **vault_pa
     }
     bool has_vault = file_exists(*vault_path), has_scout = file_exists(*scout_path);
     if (!has_vault && !has_scout) {
-        return err_set(err, SMOE_IO, "there is no model \"%.*s\": neither %s nor %s exists; make one with "
-                       "smoe shatter", (int)n_stem, stem, *vault_path, *scout_path);
+        return err_set(err, SMOE_IO,
+                       "there is no model \"%.*s\": neither %s nor %s exists; make one with "
+                       "smoe shatter",
+                       (int)n_stem, stem, *vault_path, *scout_path);
     }
     if (!has_vault || !has_scout) {
-        return err_set(err, SMOE_IO, "%s exists, but %s does not; a model is both files, side by side",
-                       has_vault ? *vault_path : *scout_path, has_vault ? *scout_path : *vault_path);
+        return err_set(
+            err, SMOE_IO, "%s exists, but %s does not; a model is both files, side by side",
+            has_vault ? *vault_path : *scout_path, has_vault ? *scout_path : *vault_path);
     }
     return SMOE_OK;
 }
@@ -65,8 +68,9 @@ static smoe_status stem_in_dir(const char *dir_path, char **stem, smoe_err *err)
         if (scout_path == NULL) {
             status = err_nomem(err, "a path", strlen(e->d_name));
         } else if (file_exists(scout_path) && *stem != NULL) {
-            status = err_set(err, SMOE_USAGE, "%s holds more than one model (%s and %.*s); name one",
-                             dir_path, *stem, (int)n, path);
+            status = err_set(err, SMOE_USAGE,
+                             "%s holds more than one model (%s and %.*s); name one", dir_path,
+                             *stem, (int)n, path);
         } else if (file_exists(scout_path)) {
             *stem = mem_strndup(path, n);
             status = *stem != NULL ? SMOE_OK : err_nomem(err, "a path", n);
@@ -76,15 +80,18 @@ static smoe_status stem_in_dir(const char *dir_path, char **stem, smoe_err *err)
     }
     closedir(dir);
     if (status == SMOE_OK && *stem == NULL) {
-        status = err_set(err, SMOE_IO, "%s holds no model (NAME.smoe beside NAME.scout.safetensors); make "
-                         "one with smoe shatter", dir_path);
+        status = err_set(err, SMOE_IO,
+                         "%s holds no model (NAME.smoe beside NAME.scout.safetensors); make "
+                         "one with smoe shatter",
+                         dir_path);
     }
     return status;
 }
 
 static bool stem_has_file(const char *model)
 {
-    char *v = concat(model, strlen(model), VAULT_SUFFIX), *s = concat(model, strlen(model), SCOUT_SUFFIX);
+    char *v = concat(model, strlen(model), VAULT_SUFFIX),
+         *s = concat(model, strlen(model), SCOUT_SUFFIX);
     bool found = (v != NULL && file_exists(v)) || (s != NULL && file_exists(s));
     mem_free(v);
     mem_free(s);

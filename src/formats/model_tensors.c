@@ -1,5 +1,5 @@
-/* model_tensors.c: the dense tensors of a configuration: their Hugging Face names, shapes and order.
- * One table of roles; a layer's list is the table filtered by what that layer has. */
+/* model_tensors.c: the dense tensors of a configuration: their Hugging Face names, shapes and
+ * order. One table of roles; a layer's list is the table filtered by what that layer has. */
 #include <stdio.h>
 
 #include "formats/model_config.h"
@@ -49,7 +49,8 @@ static bool layer_has(const model_config *c, uint32_t layer, enum tensor_role ro
 
 static void set_shape(const model_config *c, dense_tensor *t)
 {
-    uint64_t n_q = (uint64_t)c->n_head * c->n_embd_head, n_kv = (uint64_t)c->n_head_kv * c->n_embd_head;
+    uint64_t n_q = (uint64_t)c->n_head * c->n_embd_head,
+             n_kv = (uint64_t)c->n_head_kv * c->n_embd_head;
     const struct {
         uint64_t rows, cols; /* rows 0 = a vector */
     } shapes[TENSOR_N_ROLES] = {

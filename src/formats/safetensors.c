@@ -1,7 +1,8 @@
 /* safetensors.c: reads and checks the header of one safetensors file.
  *
- * The header is untrusted: every number is bounded before it is used, every byte range is inside the
- * file, and no two ranges overlap. What passes here can be read by offset without further checks. */
+ * The header is untrusted: every number is bounded before it is used, every byte range is inside
+ * the file, and no two ranges overlap. What passes here can be read by offset without further
+ * checks. */
 #include "formats/safetensors.h"
 
 #include <stdlib.h>
@@ -18,9 +19,9 @@ static uint64_t width_of(slice type_name)
         const char *name;
         uint64_t width;
     } widths[] = {
-        {"BOOL", 1}, {"U8", 1}, {"I8", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
-        {"U16", 2}, {"I16", 2}, {"F16", 2}, {"BF16", 2}, {"U32", 4}, {"I32", 4},
-        {"F32", 4}, {"U64", 8}, {"I64", 8}, {"F64", 8}, {"C64", 8},
+        {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
+        {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},     {"I32", 4},
+        {"F32", 4},  {"U64", 8}, {"I64", 8}, {"F64", 8},     {"C64", 8},
     };
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         if (slice_is(type_name, widths[i].name)) {
@@ -32,8 +33,9 @@ static uint64_t width_of(slice type_name)
 
 static smoe_status bad_tensor(const safetensors *st, slice name, const char *what, smoe_err *err)
 {
-    return err_set(err, SMOE_FORMAT, "%s: tensor \"%.*s\": %s; the file is damaged or not safetensors",
-                   st->file.path, NAME_ARG(name), what);
+    return err_set(err, SMOE_FORMAT,
+                   "%s: tensor \"%.*s\": %s; the file is damaged or not safetensors", st->file.path,
+                   NAME_ARG(name), what);
 }
 
 /* Also computes what the shape and the type say the size must be (0 and false when unknown). */
@@ -70,11 +72,12 @@ static smoe_status read_offsets(const safetensors *st, const json_value *v, tens
     }
     uint64_t data_bytes = st->file.size_bytes - st->data_offset;
     if (begin < 0 || end < begin || (uint64_t)end > data_bytes) {
-        return err_set(err, SMOE_FORMAT,
-                       "%s: tensor \"%.*s\" is said to lie at bytes %lld..%lld of the data, which has "
-                       "%llu bytes; the file is truncated or damaged: fetch it again",
-                       st->file.path, NAME_ARG(t->name), (long long)begin, (long long)end,
-                       (unsigned long long)data_bytes);
+        return err_set(
+            err, SMOE_FORMAT,
+            "%s: tensor \"%.*s\" is said to lie at bytes %lld..%lld of the data, which has "
+            "%llu bytes; the file is truncated or damaged: fetch it again",
+            st->file.path, NAME_ARG(t->name), (long long)begin, (long long)end,
+            (unsigned long long)data_bytes);
     }
     t->offset = st->data_offset + (uint64_t)begin;
     t->n_bytes = (uint64_t)(end - begin);
@@ -102,11 +105,12 @@ static smoe_status read_tensor(safetensors *st, slice name, const json_value *v,
     TRY(read_shape(st, jr_get(v, "shape"), t, &n_elems, err));
     TRY(read_offsets(st, jr_get(v, "data_offsets"), t, err));
     if (width != 0 && (__builtin_mul_overflow(n_elems, width, &n_bytes) || n_bytes != t->n_bytes)) {
-        return err_set(err, SMOE_FORMAT,
-                       "%s: tensor \"%.*s\" has %llu bytes, but its shape holds %llu elements of %s "
-                       "(%llu bytes each); the file is damaged: fetch it again",
-                       st->file.path, NAME_ARG(name), (unsigned long long)t->n_bytes,
-                       (unsigned long long)n_elems, t->type_name.data, (unsigned long long)width);
+        return err_set(
+            err, SMOE_FORMAT,
+            "%s: tensor \"%.*s\" has %llu bytes, but its shape holds %llu elements of %s "
+            "(%llu bytes each); the file is damaged: fetch it again",
+            st->file.path, NAME_ARG(name), (unsigned long long)t->n_bytes,
+            (unsigned long long)n_elems, t->type_name.data, (unsigned long long)width);
     }
     return SMOE_OK;
 }
@@ -126,7 +130,8 @@ static smoe_status read_meta(safetensors *st, const json_value *v, smoe_err *err
         slice value;
         if (!jr_string(jr_iter_value(it), &value)) {
             return err_set(err, SMOE_FORMAT, "%s: metadata \"%.*s\" is %s, not a string",
-                           st->file.path, NAME_ARG(jr_iter_key(it)), jr_kind_name(jr_iter_value(it)));
+                           st->file.path, NAME_ARG(jr_iter_key(it)),
+                           jr_kind_name(jr_iter_value(it)));
         }
         slice *pair = &st->meta[st->n_meta * 2];
         pair[0] = arena_slice(&st->arena, jr_iter_key(it));
@@ -160,10 +165,11 @@ static smoe_status index_tensors(safetensors *st, smoe_err *err)
     for (size_t i = 0; i < st->n_tensors; i++) {
         const tensor_info *t = &st->tensors[i];
         if (i > 0 && t->offset < t[-1].offset + t[-1].n_bytes) {
-            return err_set(err, SMOE_FORMAT,
-                           "%s: tensors \"%.*s\" and \"%.*s\" overlap; the file is damaged: fetch it "
-                           "again",
-                           st->file.path, NAME_ARG(t[-1].name), NAME_ARG(t->name));
+            return err_set(
+                err, SMOE_FORMAT,
+                "%s: tensors \"%.*s\" and \"%.*s\" overlap; the file is damaged: fetch it "
+                "again",
+                st->file.path, NAME_ARG(t[-1].name), NAME_ARG(t->name));
         }
         if (!map_put(&st->by_name, t->name, i)) {
             return err_nomem(err, "the index of tensors", sizeof(map_entry));
@@ -186,7 +192,8 @@ static smoe_status read_table(safetensors *st, const json_value *root, smoe_err 
         if (slice_is(jr_iter_key(it), "__metadata__")) {
             TRY(read_meta(st, jr_iter_value(it), err));
         } else {
-            TRY(read_tensor(st, jr_iter_key(it), jr_iter_value(it), &st->tensors[st->n_tensors], err));
+            TRY(read_tensor(st, jr_iter_key(it), jr_iter_value(it), &st->tensors[st->n_tensors],
+                            err));
             st->n_tensors++;
         }
     }
@@ -198,11 +205,18 @@ static smoe_status read_length(safetensors *st, uint64_t *n_bytes, smoe_err *err
 {
     unsigned char raw[8];
     if (st->file.size_bytes < sizeof raw) {
-        return err_set(err, SMOE_FORMAT, "%s has %llu bytes; a safetensors file has at least 8: it is "
-                       "truncated or something else", st->file.path,
-                       (unsigned long long)st->file.size_bytes);
+        return err_set(err, SMOE_FORMAT,
+                       "%s has %llu bytes; a safetensors file has at least 8: it is "
+                       "truncated or something else",
+                       st->file.path, (unsigned long long)st->file.size_bytes);
     }
     TRY(file_read_at(&st->file, 0, raw, sizeof raw, err));
+    if (memcmp(raw, "version ", sizeof raw) == 0) {
+        return err_set(err, SMOE_FORMAT,
+                       "%s is a Git LFS pointer, not the file itself; fetch the real "
+                       "one (git lfs pull)",
+                       st->file.path);
+    }
     *n_bytes = 0;
     for (int i = 7; i >= 0; i--) {
         *n_bytes = *n_bytes << 8 | raw[i];
@@ -215,8 +229,10 @@ static smoe_status read_length(safetensors *st, uint64_t *n_bytes, smoe_err *err
                        (unsigned long long)st->file.size_bytes);
     }
     if (*n_bytes > MAX_HEADER_BYTES) {
-        return err_set(err, SMOE_FORMAT, "%s says that its header has %llu bytes; at most %llu are "
-                       "accepted", st->file.path, (unsigned long long)*n_bytes,
+        return err_set(err, SMOE_FORMAT,
+                       "%s says that its header has %llu bytes; at most %llu are "
+                       "accepted",
+                       st->file.path, (unsigned long long)*n_bytes,
                        (unsigned long long)MAX_HEADER_BYTES);
     }
     return SMOE_OK;

@@ -23,7 +23,8 @@ void safetensors_writer_fini(safetensors_writer *w)
     safetensors_writer_init(w);
 }
 
-smoe_status safetensors_writer_meta(safetensors_writer *w, const char *key, slice value, smoe_err *err)
+smoe_status safetensors_writer_meta(safetensors_writer *w, const char *key, slice value,
+                                    smoe_err *err)
 {
     size_t i = 0;
     slice copy = arena_slice(&w->arena, value);
@@ -70,7 +71,8 @@ smoe_status safetensors_writer_add(safetensors_writer *w, slice name, const char
     if (t.name.data == NULL || t.type_name.data == NULL) {
         return err_nomem(err, "a tensor name", name.len);
     }
-    if (n_dims > TENSOR_MAX_DIMS || __builtin_add_overflow(w->data_bytes, n_bytes, &w->data_bytes)) {
+    if (n_dims > TENSOR_MAX_DIMS ||
+        __builtin_add_overflow(w->data_bytes, n_bytes, &w->data_bytes)) {
         return err_set(err, SMOE_INTERNAL, "tensor \"%.*s\" has too many dimensions or bytes",
                        NAME_ARG(name));
     }

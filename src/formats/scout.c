@@ -1,7 +1,7 @@
 /* scout.c: the file of dense tensors and of the checkpoint's own text files.
  *
- * Opening parses the embedded config.json and checks that every dense tensor it calls for is there, of
- * the right shape and size, so that loading never meets a surprise. */
+ * Opening parses the embedded config.json and checks that every dense tensor it calls for is there,
+ * of the right shape and size, so that loading never meets a surprise. */
 #include "formats/vault.h"
 
 #include "base/mem.h"
@@ -12,26 +12,33 @@
 enum { MAX_IDS = 65536, MAX_CONFIG_BYTES = 16 << 20, PIECE_BYTES = 1 << 20 };
 #define MAX_FILE_BYTES (UINT64_C(1) << 30)
 
-/* The shape of a block-typed tensor stands in smoe.types; that of a plain one in the file's table. */
+/* A block-typed tensor's shape stands in smoe.types; a plain one's in the file's own table. */
 static smoe_status find_block_typed(const scout *s, const tensor_info *t, scout_tensor *out,
                                     smoe_err *err)
 {
     const json_value *entry = jr_get(s->types, t->name.data), *shape = jr_get(entry, "shape");
     slice type_name;
     int64_t rows = 0, cols = 0;
-    const dtype_info *info = jr_string(jr_get(entry, "type"), &type_name) ? dtype_from_name(type_name)
-                                                                          : NULL;
+    const dtype_info *info = jr_string(jr_get(entry, "type"), &type_name)
+                                 ? dtype_from_name(type_name)
+                                 : NULL;
     uint64_t n_bytes;
-    if (info == NULL || !info->is_quantized || jr_len(shape) != 2 || !jr_int(jr_at(shape, 0), &rows) ||
-        !jr_int(jr_at(shape, 1), &cols) || rows <= 0 || cols <= 0) {
-        return err_set(err, SMOE_FORMAT, "%s: metadata \"smoe.types\" does not give \"%.*s\" a block type "
-                       "and a shape that this program knows", s->st.file.path, NAME_ARG(t->name));
+    if (info == NULL || !info->is_quantized || jr_len(shape) != 2 ||
+        !jr_int(jr_at(shape, 0), &rows) || !jr_int(jr_at(shape, 1), &cols) || rows <= 0 ||
+        cols <= 0) {
+        return err_set(err, SMOE_FORMAT,
+                       "%s: metadata \"smoe.types\" does not give \"%.*s\" a block type "
+                       "and a shape that this program knows",
+                       s->st.file.path, NAME_ARG(t->name));
     }
-    if (__builtin_mul_overflow(dtype_row_bytes(info->type, (uint64_t)cols), (uint64_t)rows, &n_bytes) ||
+    if (__builtin_mul_overflow(dtype_row_bytes(info->type, (uint64_t)cols), (uint64_t)rows,
+                               &n_bytes) ||
         n_bytes != t->n_bytes || n_bytes == 0) {
-        return err_set(err, SMOE_FORMAT, "%s: \"%.*s\" has %llu bytes, which do not hold %lld x %lld "
-                       "elements of %s", s->st.file.path, NAME_ARG(t->name),
-                       (unsigned long long)t->n_bytes, (long long)rows, (long long)cols, info->name);
+        return err_set(err, SMOE_FORMAT,
+                       "%s: \"%.*s\" has %llu bytes, which do not hold %lld x %lld "
+                       "elements of %s",
+                       s->st.file.path, NAME_ARG(t->name), (unsigned long long)t->n_bytes,
+                       (long long)rows, (long long)cols, info->name);
     }
     *out = (scout_tensor){info->type, 2, (uint64_t)rows, (uint64_t)cols, t->offset, t->n_bytes};
     return SMOE_OK;
@@ -41,7 +48,8 @@ smoe_status scout_find(const scout *s, slice name, scout_tensor *out, smoe_err *
 {
     const tensor_info *t = safetensors_find(&s->st, name);
     if (t == NULL) {
-        return err_set(err, SMOE_FORMAT, "%s has no tensor \"%.*s\"; make it again with smoe shatter",
+        return err_set(err, SMOE_FORMAT,
+                       "%s has no tensor \"%.*s\"; make it again with smoe shatter",
                        s->st.file.path, NAME_ARG(name));
     }
     if (t->type == DTYPE_U8) {
@@ -49,8 +57,10 @@ smoe_status scout_find(const scout *s, slice name, scout_tensor *out, smoe_err *
     }
     const dtype_info *info = dtype_get(t->type);
     if (info == NULL || !info->is_float_weight || t->n_dims < 1 || t->n_dims > 2) {
-        return err_set(err, SMOE_FORMAT, "%s: tensor \"%.*s\" (%s, %u dimensions) is not a vector or "
-                       "matrix of weights", s->st.file.path, NAME_ARG(name), t->type_name.data, t->n_dims);
+        return err_set(err, SMOE_FORMAT,
+                       "%s: tensor \"%.*s\" (%s, %u dimensions) is not a vector or "
+                       "matrix of weights",
+                       s->st.file.path, NAME_ARG(name), t->type_name.data, t->n_dims);
     }
     uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1;
     *out = (scout_tensor){t->type, t->n_dims, rows, t->shape[t->n_dims - 1], t->offset, t->n_bytes};
@@ -61,11 +71,12 @@ static smoe_status check_sum(const scout *s, const tensor_info *t, uint64_t foun
 {
     uint64_t expected = checksum_from_list(s->checksums, (size_t)(t - s->st.tensors));
     if (found != expected) {
-        return err_set(err, SMOE_FORMAT,
-                       "%s: \"%.*s\" at offset %llu is damaged: checksum %016llx expected, %016llx found; "
-                       "copy the file again or make it again with smoe shatter",
-                       s->st.file.path, NAME_ARG(t->name), (unsigned long long)t->offset,
-                       (unsigned long long)expected, (unsigned long long)found);
+        return err_set(
+            err, SMOE_FORMAT,
+            "%s: \"%.*s\" at offset %llu is damaged: checksum %016llx expected, %016llx found; "
+            "copy the file again or make it again with smoe shatter",
+            s->st.file.path, NAME_ARG(t->name), (unsigned long long)t->offset,
+            (unsigned long long)expected, (unsigned long long)found);
     }
     return SMOE_OK;
 }
@@ -128,11 +139,14 @@ smoe_status scout_read_file(const scout *s, const char *name, buf *out, smoe_err
 {
     const tensor_info *t = find_file(s, name);
     if (t == NULL) {
-        return err_set(err, SMOE_FORMAT, "%s does not hold the checkpoint's %s; make it again with smoe "
-                       "shatter", s->st.file.path, name);
+        return err_set(err, SMOE_FORMAT,
+                       "%s does not hold the checkpoint's %s; make it again with smoe "
+                       "shatter",
+                       s->st.file.path, name);
     }
     if (t->n_bytes > MAX_FILE_BYTES) {
-        return err_set(err, SMOE_FORMAT, "%s: the embedded %s has %llu bytes; at most %llu are accepted",
+        return err_set(err, SMOE_FORMAT,
+                       "%s: the embedded %s has %llu bytes; at most %llu are accepted",
                        s->st.file.path, name, (unsigned long long)t->n_bytes,
                        (unsigned long long)MAX_FILE_BYTES);
     }
@@ -163,8 +177,10 @@ static smoe_status parse_ids(scout *s, const char *key, int32_t **ids, size_t *n
     for (size_t i = 0; i < jr_len(array); i++) {
         int64_t id;
         if (!jr_int(jr_at(array, i), &id) || id < 0 || id >= s->config.n_vocab) {
-            status = err_set(err, SMOE_FORMAT, "%s: metadata \"%s\" holds something that is not a token "
-                             "id below %u", s->st.file.path, key, s->config.n_vocab);
+            status = err_set(err, SMOE_FORMAT,
+                             "%s: metadata \"%s\" holds something that is not a token "
+                             "id below %u",
+                             s->st.file.path, key, s->config.n_vocab);
             goto out;
         }
         (*ids)[(*n_ids)++] = (int32_t)id;
@@ -180,7 +196,8 @@ static smoe_status parse_config(scout *s, smoe_err *err)
     smoe_status status;
     buf_init(&text, MAX_CONFIG_BYTES);
     CHECK(scout_read_file(s, "config.json", &text, err));
-    CHECK(model_config_parse(buf_slice(&text), "the config.json inside the scout", &s->config, err));
+    CHECK(
+        model_config_parse(buf_slice(&text), "the config.json inside the scout", &s->config, err));
 out:
     buf_fini(&text);
     return status;
@@ -193,12 +210,13 @@ static smoe_status check_tensors(const scout *s, smoe_err *err)
     for (size_t i = 0; model_config_dense_tensor(&s->config, i, &want); i++) {
         TRY(scout_find(s, slice_from(want.name), &found, err));
         if (found.n_dims != want.n_dims || found.rows != want.rows || found.cols != want.cols) {
-            return err_set(err, SMOE_FORMAT,
-                           "%s: \"%s\" is %llu x %llu, but the config calls for %llu x %llu; make the "
-                           "file again with smoe shatter",
-                           s->st.file.path, want.name, (unsigned long long)found.rows,
-                           (unsigned long long)found.cols, (unsigned long long)want.rows,
-                           (unsigned long long)want.cols);
+            return err_set(
+                err, SMOE_FORMAT,
+                "%s: \"%s\" is %llu x %llu, but the config calls for %llu x %llu; make the "
+                "file again with smoe shatter",
+                s->st.file.path, want.name, (unsigned long long)found.rows,
+                (unsigned long long)found.cols, (unsigned long long)want.rows,
+                (unsigned long long)want.cols);
         }
     }
     return SMOE_OK;
@@ -213,8 +231,10 @@ smoe_status scout_open(scout *s, const char *path, smoe_err *err)
     CHECK(vault_meta_check(&s->st, "scout", s->lineage, err));
     CHECK(vault_meta_need(&s->st, "smoe.checksums", &s->checksums, err));
     if (!checksum_list_ok(s->checksums, s->st.n_tensors)) {
-        status = err_set(err, SMOE_FORMAT, "%s: metadata \"smoe.checksums\" does not hold one checksum "
-                         "for each of its %zu tensors", path, s->st.n_tensors);
+        status = err_set(err, SMOE_FORMAT,
+                         "%s: metadata \"smoe.checksums\" does not hold one checksum "
+                         "for each of its %zu tensors",
+                         path, s->st.n_tensors);
         goto out;
     }
     CHECK(vault_meta_need(&s->st, "smoe.types", &types, err));

@@ -1,8 +1,8 @@
 /* vault.h: the file of routed experts (<stem>.smoe) and the scout (<stem>.scout.safetensors).
  *
- * A vault is a safetensors file: header padded with spaces so that data starts on a 16 KiB boundary, and
- * one U8 tensor "blk.<layer>.exp.<expert>" per record, each a multiple of 16 KiB. Records follow each
- * other by layer, then expert. One record holds gate, up and down of one expert:
+ * A vault is a safetensors file: header padded with spaces so that data starts on a 16 KiB
+ * boundary, and one U8 tensor "blk.<layer>.exp.<expert>" per record, each a multiple of 16 KiB.
+ * Records follow each other by layer, then expert. A record holds gate, up and down of one expert:
  *
  *   gate  [n_ff_exp, n_embd]   at gate.offset, row-major rows of `type` blocks
  *   up    [n_ff_exp, n_embd]   at up.offset
@@ -17,7 +17,7 @@
  *   smoe.record          JSON {"gate":{"type":"q4_K","shape":[r,c],"offset":0},"up":...,"down":...}
  *   smoe.checksums       16 hex digits (XXH3-64) per record, concatenated in record order
  * and in the scout instead of the last two:
- *   smoe.types           JSON {"<tensor>":{"type":"q8_0","shape":[r,c]}} for the block-typed U8 tensors
+ *   smoe.types           JSON {"<tensor>":{"type":"q8_0","shape":[r,c]}} for block-typed tensors
  *   smoe.checksums       16 hex digits (checksum.h) per tensor, concatenated in order of offset
  *   smoe.eos_ids, smoe.penalty_exempt_ids   JSON arrays
  * Scout U8 tensors "file/config.json", "file/tokenizer.json", "file/tokenizer_config.json",
@@ -70,10 +70,10 @@ smoe_status vault_open(vault *v, const char *path, smoe_err *err);
 void vault_close(vault *v);
 smoe_status scout_open(scout *s, const char *path, smoe_err *err);
 void scout_close(scout *s);
-/* Same lineage, every record there for every sparse layer and expert, record shapes as in the config. */
+/* Same lineage, every record of every sparse layer there, record shapes as in the config. */
 smoe_status vault_check_pair(const vault *v, const scout *s, smoe_err *err);
-/* The tensor's type, shape and place; SMOE_FORMAT when it is absent. Every dense tensor of s->config
- * is there, with its shape: scout_open checked. */
+/* The tensor's type, shape and place; SMOE_FORMAT when it is absent. scout_open has checked that
+ * every dense tensor of s->config is there, with its shape. */
 smoe_status scout_find(const scout *s, slice name, scout_tensor *out, smoe_err *err);
 /* Reads a whole tensor (n_bytes of scout_find) into data and checks its checksum. */
 smoe_status scout_read_tensor(const scout *s, slice name, void *data, smoe_err *err);
