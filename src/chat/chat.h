@@ -1,0 +1,34 @@
+/* chat.h: a conversation with an engine, on a terminal or through pipes.
+ *
+ * Owns the turn loop and everything a person sees. Knows the engine only through its protocol: when
+ * the engine dies the conversation goes on with a new one. */
+#ifndef CHAT_CHAT_H
+#define CHAT_CHAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "smoe/tokenizer.h"
+
+typedef struct chat_options {
+    const char *const *engine_argv; /* smoe-engine ... --serve, NULL-terminated */
+    const smoe_chat_format *format;
+    const char *title;              /* the model's name, for the greeting */
+    const char *system_text;        /* NULL = no system message */
+    uint32_t n_ctx;                 /* the engine's context */
+    uint32_t max_tokens;            /* per answer; 0 = what is left of the context */
+    uint32_t stop_timeout_ms;       /* how long a CANCEL may take; 0 = 10 s */
+    int in_fd, out_fd, err_fd;
+    bool dumb;                      /* no escape sequences at all: TERM is unset or "dumb" */
+    bool color;                     /* dim text on a terminal: NO_COLOR is unset */
+    bool stats;                     /* figures also where out_fd is no terminal, to err_fd */
+    bool verbose;                   /* the engine's messages appear as they come */
+} chat_options;
+
+/* Runs until /quit or the end of input. SMOE_CANCELLED: ended by Ctrl-C (exit 130). SMOE_CHILD: the
+ * engine did not start. Input that is not a terminal: SMOE_INTERNAL when a turn failed (each has
+ * been explained on err_fd). Catches SIGINT while a person types; restores it before it returns. */
+smoe_status chat_run(const chat_options *options, smoe_err *err);
+
+#endif
