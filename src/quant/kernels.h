@@ -22,6 +22,8 @@ typedef struct kernels {
     /* x [n] of `type` blocks, at any address -> y [n]. A type that is not quant_supported gives
      * NaN, here and in vec_dot. */
     void (*dequantize_row)(dtype type, const void *x, float *y, int64_t n);
+    /* The blocks that quantize_row_ref (quant.h) makes, bit for bit, faster; same contract. */
+    void (*quantize_row)(dtype type, const float *x, void *y, int64_t n);
     float (*vec_dot_f32)(const float *x, const float *y, int64_t n);
     /* out[j * out_stride] = vec_dot_f32(w, x + j * x_stride, n) for j < n_x */
     void (*vec_dot_f32_batch)(const float *w, const float *x, int64_t x_stride, int64_t n_x,

@@ -13,6 +13,8 @@
 
 enum { LANES = 16 };
 
+#include "quant/quantize_body.h"
+
 /* ---- partial vectors: the first m lanes, m >= 1; m >= LANES means all ---- */
 
 static inline v16 load_n(const float *x, int64_t m)
@@ -453,6 +455,7 @@ static void vec_add(float *y, const float *x, int64_t n)
 const kernels KERNELS_TABLE = {
     .name = KERNELS_NAME,
     .dequantize_row = dequantize_row,
+    .quantize_row = quantize_row,
     .vec_dot_f32 = vec_dot_f32,
     .vec_dot_f32_batch = vec_dot_f32_batch,
     .vec_dot = vec_dot,

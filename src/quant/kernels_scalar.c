@@ -182,6 +182,7 @@ static void vec_add_scalar(float *y, const float *x, int64_t n)
 const kernels kernels_scalar = {
     .name = "scalar",
     .dequantize_row = dequantize_row_ref,
+    .quantize_row = quantize_row_ref,
     .vec_dot_f32 = vec_dot_f32_scalar,
     .vec_dot_f32_batch = vec_dot_f32_batch_scalar,
     .vec_dot = vec_dot_scalar,

@@ -10,21 +10,7 @@
 #include <string.h>
 
 #include "quant/blocks.h"
-
-/* Groups whose weights are all smaller are stored as zero. */
-#define GROUP_MIN_ABS 1e-15f
-#define F16_NAN 0x7e00
-
-/* Rounds to nearest, ties to even: next to 1.5 * 2^23 the floats are the integers. Outside
- * +-4194303 the result is some integer; every caller clamps or masks. */
-static int nearest_int(float v)
-{
-    const float shifted = v + 12582912.0f;
-    uint32_t bits;
-
-    memcpy(&bits, &shifted, sizeof(bits));
-    return (int)(bits & 0x7fffff) - 0x400000;
-}
+#include "quant/quantize_pack.h"
 
 static int clamp_int(int v, int lo, int hi)
 {
@@ -67,8 +53,6 @@ static void quantize_q8_0(const float *x, block_q8_0 *b)
 
 /* ---- q6_K: q = 32 + round(x / scale), scale of either sign ---- */
 
-enum { Q6_GROUP = 16, Q6_MAX = 32 };
-
 static int q6_level(float x, float inverse)
 {
     return clamp_int(nearest_int(inverse * x), -Q6_MAX, Q6_MAX - 1);
@@ -108,7 +92,7 @@ static float q6_fit_group(const float *x, uint8_t *q)
     q6_sums(x, best_inverse, &sum_xl, &sum_l2);
     float scale = sum_l2 != 0 ? sum_xl / sum_l2 : 0.0f;
     float best = scale * sum_xl;
-    for (int step = -9; step <= 9; step++) {
+    for (int step = -Q6_N_STEPS; step <= Q6_N_STEPS; step++) {
         if (step == 0) {
             continue;
         }
@@ -126,70 +110,35 @@ static float q6_fit_group(const float *x, uint8_t *q)
     return scale;
 }
 
-static void q6_pack(const uint8_t *q, block_q6_K *b)
-{
-    for (int half = 0; half < 2; half++) {
-        const uint8_t *h = q + 128 * half;
-        for (int i = 0; i < 32; i++) {
-            b->ql[64 * half + i] = (uint8_t)((h[i] & 15) | (h[i + 64] & 15) << 4);
-            b->ql[64 * half + 32 + i] = (uint8_t)((h[i + 32] & 15) | (h[i + 96] & 15) << 4);
-            b->qh[32 * half + i] = (uint8_t)(h[i] >> 4 | h[i + 32] >> 4 << 2 | h[i + 64] >> 4 << 4 |
-                                             h[i + 96] >> 4 << 6);
-        }
-    }
-}
-
 static void quantize_q6_K(const float *x, block_q6_K *b)
 {
     uint8_t q[QK_K];
-    float scales[QK_K / Q6_GROUP];
-    float abs_max = 0, extreme = 0;
+    float scales[Q6_N_GROUPS];
 
     memset(b, 0, sizeof(*b));
     if (!all_finite(x, QK_K)) {
         half_put(b->d, F16_NAN);
         return;
     }
-    for (int g = 0; g < QK_K / Q6_GROUP; g++) {
+    for (int g = 0; g < Q6_N_GROUPS; g++) {
         scales[g] = q6_fit_group(x + Q6_GROUP * g, q + Q6_GROUP * g);
-        if (fabsf(scales[g]) > abs_max) {
-            abs_max = fabsf(scales[g]);
-            extreme = scales[g];
-        }
     }
-    if (abs_max < GROUP_MIN_ABS) {
+    if (!q6_K_put_scales(b, scales)) {
         return;
     }
-    const float inverse = -128.0f / extreme;
-    half_put(b->d, f16_from_f32(1 / inverse));
-    const float d = f16_to_f32(half_get(b->d));
-    for (int g = 0; g < QK_K / Q6_GROUP; g++) {
-        const int level = nearest_int(inverse * scales[g]);
-        b->scales[g] = (int8_t)(level < 127 ? level : 127);
-        const float scale = d * (float)b->scales[g];
-        if (scale == 0) {
+    for (int g = 0; g < Q6_N_GROUPS; g++) {
+        if (scales[g] == 0) {
             continue; /* the levels of the fit stay; they decode to zero */
         }
         for (int i = 0; i < Q6_GROUP; i++) {
-            const int l = nearest_int(x[Q6_GROUP * g + i] / scale);
+            const int l = nearest_int(x[Q6_GROUP * g + i] / scales[g]);
             q[Q6_GROUP * g + i] = (uint8_t)(Q6_MAX + clamp_int(l, -Q6_MAX, Q6_MAX - 1));
         }
     }
-    q6_pack(q, b);
+    q6_K_put_levels(b, q);
 }
 
 /* ---- q2_K and q4_K: x ~ scale * q - min, both >= 0 ---- */
-
-typedef struct affine {
-    int n_elems;     /* of a group */
-    int q_max;       /* levels 0 .. q_max */
-    int n_steps;     /* tries step 0 .. n_steps of: (first + 0.1 step + q_max) / range */
-    float first;
-    bool use_abs;    /* error: |difference|, else its square */
-} affine;
-
-static const affine AFFINE_Q2_K = {16, 3, 15, -0.5f, true};
-static const affine AFFINE_Q4_K = {32, 15, 20, -1.0f, false};
 
 static void affine_levels(const affine *a, const float *x, float inverse, float min, uint8_t *q)
 {
@@ -292,116 +241,57 @@ static void affine_requantize(const affine *a, const float *x, float scale, floa
     }
 }
 
-static float largest(const float *x, int n)
-{
-    float max = 0;
-
-    for (int i = 0; i < n; i++) {
-        max = x[i] > max ? x[i] : max;
-    }
-    return max;
-}
-
 static void quantize_q2_K(const float *x, block_q2_K *b)
 {
-    enum { GROUP = 16, N_GROUPS = QK_K / GROUP };
     uint8_t q[QK_K];
-    float weights[GROUP], scales[N_GROUPS], mins[N_GROUPS];
+    float weights[Q2_GROUP], scales[Q2_N_GROUPS], mins[Q2_N_GROUPS];
 
     memset(b, 0, sizeof(*b));
     if (!all_finite(x, QK_K)) {
         half_put(b->d, F16_NAN);
         return;
     }
-    for (int g = 0; g < N_GROUPS; g++) {
-        const float *xg = x + GROUP * g;
-        for (int i = 0; i < GROUP; i++) {
+    for (int g = 0; g < Q2_N_GROUPS; g++) {
+        const float *xg = x + Q2_GROUP * g;
+        for (int i = 0; i < Q2_GROUP; i++) {
             weights[i] = fabsf(xg[i]);
         }
-        scales[g] = affine_fit_group(&AFFINE_Q2_K, xg, weights, q + GROUP * g, &mins[g]);
+        scales[g] = affine_fit_group(&AFFINE_Q2_K, xg, weights, q + Q2_GROUP * g, &mins[g]);
     }
-    const float max_scale = largest(scales, N_GROUPS);
-    const float max_min = largest(mins, N_GROUPS);
-    for (int g = 0; g < N_GROUPS; g++) {
-        if (max_scale > 0) {
-            b->scales[g] = (uint8_t)nearest_int(15.0f / max_scale * scales[g]);
-        }
-        if (max_min > 0) {
-            b->scales[g] |= (uint8_t)((unsigned)nearest_int(15.0f / max_min * mins[g]) << 4);
-        }
+    q2_K_put_scales(b, scales, mins);
+    for (int g = 0; g < Q2_N_GROUPS; g++) {
+        affine_requantize(&AFFINE_Q2_K, x + Q2_GROUP * g, scales[g], mins[g], q + Q2_GROUP * g);
     }
-    half_put(b->d, f16_from_f32(max_scale / 15.0f));
-    half_put(b->dmin, f16_from_f32(max_min / 15.0f));
-    const float d = f16_to_f32(half_get(b->d));
-    const float dmin = f16_to_f32(half_get(b->dmin));
-    for (int g = 0; g < N_GROUPS; g++) {
-        affine_requantize(&AFFINE_Q2_K, x + GROUP * g, d * (float)(b->scales[g] & 15),
-                          dmin * (float)(b->scales[g] >> 4), q + GROUP * g);
-    }
-    for (int i = 0; i < 64; i++) {
-        const uint8_t *h = q + 128 * (i / 32) + i % 32;
-        b->qs[i] = (uint8_t)(h[0] | h[32] << 2 | h[64] << 4 | h[96] << 6);
-    }
-}
-
-static void q4_K_put_scale_min(uint8_t scales[12], int g, uint8_t scale, uint8_t min)
-{
-    if (g < 4) {
-        scales[g] = scale;
-        scales[g + 4] = min;
-    } else {
-        scales[g + 4] = (uint8_t)((scale & 15) | (min & 15) << 4);
-        scales[g - 4] |= (uint8_t)(scale >> 4 << 6);
-        scales[g] |= (uint8_t)(min >> 4 << 6);
-    }
+    q2_K_put_levels(b, q);
 }
 
 static void quantize_q4_K(const float *x, block_q4_K *b)
 {
-    enum { GROUP = 32, N_GROUPS = QK_K / GROUP };
     uint8_t q[QK_K];
-    float weights[GROUP], scales[N_GROUPS], mins[N_GROUPS];
+    float weights[Q4_GROUP], scales[Q4_N_GROUPS], mins[Q4_N_GROUPS];
 
     memset(b, 0, sizeof(*b));
     if (!all_finite(x, QK_K)) {
         half_put(b->d, F16_NAN);
         return;
     }
-    for (int g = 0; g < N_GROUPS; g++) {
-        const float *xg = x + GROUP * g;
+    for (int g = 0; g < Q4_N_GROUPS; g++) {
+        const float *xg = x + Q4_GROUP * g;
         float sum_x2 = 0;
-        for (int i = 0; i < GROUP; i++) {
+        for (int i = 0; i < Q4_GROUP; i++) {
             sum_x2 += xg[i] * xg[i];
         }
-        const float rms = sqrtf(sum_x2 / (float)GROUP);
-        for (int i = 0; i < GROUP; i++) {
+        const float rms = sqrtf(sum_x2 / (float)Q4_GROUP);
+        for (int i = 0; i < Q4_GROUP; i++) {
             weights[i] = rms + fabsf(xg[i]);
         }
-        scales[g] = affine_fit_group(&AFFINE_Q4_K, xg, weights, q + GROUP * g, &mins[g]);
+        scales[g] = affine_fit_group(&AFFINE_Q4_K, xg, weights, q + Q4_GROUP * g, &mins[g]);
     }
-    const float max_scale = largest(scales, N_GROUPS);
-    const float max_min = largest(mins, N_GROUPS);
-    const float inverse_scale = max_scale > 0 ? 63.0f / max_scale : 0.0f;
-    const float inverse_min = max_min > 0 ? 63.0f / max_min : 0.0f;
-    for (int g = 0; g < N_GROUPS; g++) {
-        const uint8_t scale = (uint8_t)nearest_int(inverse_scale * scales[g]);
-        const uint8_t min = (uint8_t)nearest_int(inverse_min * mins[g]);
-        q4_K_put_scale_min(b->scales, g, scale < 63 ? scale : 63, min < 63 ? min : 63);
+    q4_K_put_scales(b, scales, mins);
+    for (int g = 0; g < Q4_N_GROUPS; g++) {
+        affine_requantize(&AFFINE_Q4_K, x + Q4_GROUP * g, scales[g], mins[g], q + Q4_GROUP * g);
     }
-    half_put(b->d, f16_from_f32(max_scale / 63.0f));
-    half_put(b->dmin, f16_from_f32(max_min / 63.0f));
-    const float d = f16_to_f32(half_get(b->d));
-    const float dmin = f16_to_f32(half_get(b->dmin));
-    for (int g = 0; g < N_GROUPS; g++) {
-        uint8_t scale, min;
-        q4_K_scale_min(b->scales, g, &scale, &min);
-        affine_requantize(&AFFINE_Q4_K, x + GROUP * g, d * (float)scale, dmin * (float)min,
-                          q + GROUP * g);
-    }
-    for (int i = 0; i < 128; i++) {
-        const uint8_t *h = q + 64 * (i / 32) + i % 32;
-        b->qs[i] = (uint8_t)(h[0] | h[32] << 4);
-    }
+    q4_K_put_levels(b, q);
 }
 
 /* ---- rows ---- */

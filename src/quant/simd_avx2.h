@@ -12,6 +12,7 @@ typedef struct v16 {
     __m256 lo, hi;
 } v16;
 typedef __m128i b16;
+typedef v16 m16; /* all bits of a lane, or none */
 
 static inline v16 v16_set1(float f) { return (v16){_mm256_set1_ps(f), _mm256_set1_ps(f)}; }
 
@@ -50,6 +51,52 @@ static inline v16 v16_fma(v16 a, v16 b, v16 c)
 {
     return (v16){_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
 }
+
+static inline v16 v16_sqrt(v16 v) { return (v16){_mm256_sqrt_ps(v.lo), _mm256_sqrt_ps(v.hi)}; }
+
+static inline v16 v16_abs(v16 v)
+{
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    return (v16){_mm256_andnot_ps(sign, v.lo), _mm256_andnot_ps(sign, v.hi)};
+}
+
+static inline m16 v16_lt(v16 a, v16 b)
+{
+    return (m16){_mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ)};
+}
+
+static inline m16 v16_eq(v16 a, v16 b)
+{
+    return (m16){_mm256_cmp_ps(a.lo, b.lo, _CMP_EQ_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_EQ_OQ)};
+}
+
+static inline m16 m16_and(m16 a, m16 b)
+{
+    return (m16){_mm256_and_ps(a.lo, b.lo), _mm256_and_ps(a.hi, b.hi)};
+}
+
+static inline v16 v16_select(m16 m, v16 yes, v16 no)
+{
+    return (v16){_mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi)};
+}
+
+static inline v16 v16_mantissa(v16 v)
+{
+    const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffff));
+    const __m256 exponent = _mm256_set1_ps(0x1p23f);
+    return (v16){_mm256_or_ps(_mm256_and_ps(v.lo, mask), exponent),
+                 _mm256_or_ps(_mm256_and_ps(v.hi, mask), exponent)};
+}
+
+/* Zips eight lanes; the instructions work within halves of a register. */
+static inline v16 zip_8(__m256 a, __m256 b)
+{
+    const __m256 lo = _mm256_unpacklo_ps(a, b), hi = _mm256_unpackhi_ps(a, b);
+    return (v16){_mm256_permute2f128_ps(lo, hi, 0x20), _mm256_permute2f128_ps(lo, hi, 0x31)};
+}
+
+static inline v16 v16_zip_lo(v16 a, v16 b) { return zip_8(a.lo, b.lo); }
+static inline v16 v16_zip_hi(v16 a, v16 b) { return zip_8(a.hi, b.hi); }
 
 static inline v16 v16_clamp(v16 v, float lo, float hi)
 {
@@ -136,6 +183,18 @@ static inline v16 v16_from_i8(b16 b)
 {
     return (v16){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)),
                  _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(b, 8)))};
+}
+
+static inline __m128i low_words_8(__m256 v)
+{
+    const __m256i low_byte = _mm256_and_si256(_mm256_cvtps_epi32(v), _mm256_set1_epi32(255));
+    return _mm_packus_epi32(_mm256_castsi256_si128(low_byte),
+                            _mm256_extracti128_si256(low_byte, 1));
+}
+
+static inline void v16_to_bytes(void *p, v16 v)
+{
+    _mm_storeu_si128(p, _mm_packus_epi16(low_words_8(v.lo), low_words_8(v.hi)));
 }
 
 #endif

@@ -9,6 +9,7 @@
 
 typedef __m512 v16;  /* 16 floats */
 typedef __m128i b16; /* 16 bytes */
+typedef __mmask16 m16; /* 16 truths */
 
 static inline v16 v16_set1(float f) { return _mm512_set1_ps(f); }
 static inline v16 v16_load(const void *p) { return _mm512_loadu_ps(p); }
@@ -19,6 +20,37 @@ static inline v16 v16_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
 static inline v16 v16_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
 /* a * b + c, one rounding */
 static inline v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
+
+static inline v16 v16_sqrt(v16 v) { return _mm512_sqrt_ps(v); }
+static inline v16 v16_abs(v16 v) { return _mm512_abs_ps(v); }
+
+/* False where either is NaN. */
+static inline m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline m16 v16_eq(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline m16 m16_and(m16 a, m16 b) { return _kand_mask16(a, b); }
+static inline v16 v16_select(m16 m, v16 yes, v16 no) { return _mm512_mask_mov_ps(no, m, yes); }
+
+/* The mantissa of v with the sign and exponent of 2^23. */
+static inline v16 v16_mantissa(v16 v)
+{
+    const __m512i kept = _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffff));
+    return _mm512_castsi512_ps(_mm512_or_si512(kept, _mm512_set1_epi32(0x4b000000)));
+}
+
+/* a0 b0 a1 b1 .. a7 b7, and the same of the upper eights */
+static inline v16 v16_zip_lo(v16 a, v16 b)
+{
+    const __m512i from =
+        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_ps(a, from, b);
+}
+
+static inline v16 v16_zip_hi(v16 a, v16 b)
+{
+    const __m512i from =
+        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_ps(a, from, b);
+}
 
 /* NaN passes: the instructions return their second operand when one is NaN. */
 static inline v16 v16_clamp(v16 v, float lo, float hi)
@@ -82,5 +114,11 @@ static inline b16 b16_shr(b16 a, int n) { return _mm_srli_epi16(a, n); }
 static inline b16 b16_shl(b16 a, int n) { return _mm_slli_epi16(a, n); }
 static inline v16 v16_from_u8(b16 b) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(b)); }
 static inline v16 v16_from_i8(b16 b) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(b)); }
+
+/* v holds integers, -128 .. 255: their low bytes. */
+static inline void v16_to_bytes(void *p, v16 v)
+{
+    _mm_storeu_si128(p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
+}
 
 #endif

@@ -13,6 +13,9 @@ typedef struct v16 {
     float32x4_t a, b, c, d;
 } v16;
 typedef uint8x16_t b16;
+typedef struct m16 {
+    uint32x4_t a, b, c, d;
+} m16;
 
 #define V16_EACH_2(f, x, y) \
     ((v16){f((x).a, (y).a), f((x).b, (y).b), f((x).c, (y).c), f((x).d, (y).d)})
@@ -51,6 +54,63 @@ static inline v16 v16_fma(v16 x, v16 y, v16 z)
 {
     return (v16){vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b), vfmaq_f32(z.c, x.c, y.c),
                  vfmaq_f32(z.d, x.d, y.d)};
+}
+
+static inline v16 v16_sqrt(v16 v)
+{
+    return (v16){vsqrtq_f32(v.a), vsqrtq_f32(v.b), vsqrtq_f32(v.c), vsqrtq_f32(v.d)};
+}
+
+static inline v16 v16_abs(v16 v)
+{
+    return (v16){vabsq_f32(v.a), vabsq_f32(v.b), vabsq_f32(v.c), vabsq_f32(v.d)};
+}
+
+static inline m16 v16_lt(v16 x, v16 y)
+{
+    return (m16){vcltq_f32(x.a, y.a), vcltq_f32(x.b, y.b), vcltq_f32(x.c, y.c),
+                 vcltq_f32(x.d, y.d)};
+}
+
+static inline m16 v16_eq(v16 x, v16 y)
+{
+    return (m16){vceqq_f32(x.a, y.a), vceqq_f32(x.b, y.b), vceqq_f32(x.c, y.c),
+                 vceqq_f32(x.d, y.d)};
+}
+
+static inline m16 m16_and(m16 x, m16 y)
+{
+    return (m16){vandq_u32(x.a, y.a), vandq_u32(x.b, y.b), vandq_u32(x.c, y.c),
+                 vandq_u32(x.d, y.d)};
+}
+
+static inline v16 v16_select(m16 m, v16 yes, v16 no)
+{
+    return (v16){vbslq_f32(m.a, yes.a, no.a), vbslq_f32(m.b, yes.b, no.b),
+                 vbslq_f32(m.c, yes.c, no.c), vbslq_f32(m.d, yes.d, no.d)};
+}
+
+static inline float32x4_t mantissa_4(float32x4_t v)
+{
+    const uint32x4_t kept = vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(0x7fffff));
+    return vreinterpretq_f32_u32(vorrq_u32(kept, vdupq_n_u32(0x4b000000)));
+}
+
+static inline v16 v16_mantissa(v16 v)
+{
+    return (v16){mantissa_4(v.a), mantissa_4(v.b), mantissa_4(v.c), mantissa_4(v.d)};
+}
+
+static inline v16 v16_zip_lo(v16 x, v16 y)
+{
+    return (v16){vzip1q_f32(x.a, y.a), vzip2q_f32(x.a, y.a), vzip1q_f32(x.b, y.b),
+                 vzip2q_f32(x.b, y.b)};
+}
+
+static inline v16 v16_zip_hi(v16 x, v16 y)
+{
+    return (v16){vzip1q_f32(x.c, y.c), vzip2q_f32(x.c, y.c), vzip1q_f32(x.d, y.d),
+                 vzip2q_f32(x.d, y.d)};
 }
 
 /* FMIN and FMAX give NaN when either operand is NaN. */
@@ -141,6 +201,17 @@ static inline v16 v16_from_i8(b16 b)
     const int16x8_t lo = vmovl_s8(vget_low_s8(s)), hi = vmovl_high_s8(s);
     return (v16){vcvtq_f32_s32(vmovl_s16(vget_low_s16(lo))), vcvtq_f32_s32(vmovl_high_s16(lo)),
                  vcvtq_f32_s32(vmovl_s16(vget_low_s16(hi))), vcvtq_f32_s32(vmovl_high_s16(hi))};
+}
+
+static inline int16x8_t low_words_8(float32x4_t lo, float32x4_t hi)
+{
+    return vmovn_high_s32(vmovn_s32(vcvtq_s32_f32(lo)), vcvtq_s32_f32(hi));
+}
+
+static inline void v16_to_bytes(void *p, v16 v)
+{
+    const int8x8_t lo = vmovn_s16(low_words_8(v.a, v.b));
+    vst1q_u8(p, vreinterpretq_u8_s8(vmovn_high_s16(lo, low_words_8(v.c, v.d))));
 }
 
 #endif
