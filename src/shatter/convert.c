@@ -1,0 +1,530 @@
+/* convert.c: streams a planned checkpoint into its two files.
+ *
+ * Every matrix is a stream of elements: chunks of fixed size are read, and worker threads turn
+ * pieces of a chunk into the target type, independently of each other, so the bytes written do not
+ * depend on the number of threads. Memory: one chunk in, one chunk out, one record; never a whole
+ * tensor (except the source of a transposed expert, which is bounded by the plan).
+ *
+ * Both files stay under temporary names until both are complete, then are renamed one after the
+ * other. */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "formats/checksum.h"
+#include "formats/safetensors_write.h"
+#include "json/json_write.h"
+#include "quant/kernels.h"
+#include "shatter/plan.h"
+
+enum {
+    PIECE_ELEMS = 4096, /* what one thread converts at a time; every block divides it */
+    CHUNK_ELEMS = PIECE_ELEMS * 512,
+    MAX_META_BYTES = 64 << 20,
+};
+
+typedef struct job {
+    shatter_plan *plan;
+    const shatter_events *events;
+    pool *pool;
+    const kernels *kernels; /* of this CPU; every table makes the same blocks */
+    safetensors_writer scout, vault;
+    uint8_t *in, *out; /* CHUNK_ELEMS elements of 4 bytes */
+    uint8_t *slab;     /* source of a transposed matrix; grows */
+    size_t slab_cap;
+    uint8_t *record;
+    buf sums;                 /* hex checksums of the file being written */
+    checksum id_low, id_high; /* the lineage: two chains over the same facts */
+    uint64_t done_bytes;
+} job;
+
+/* --- lineage ---------------------------------------------------------------------------------- */
+
+static void lineage_add(job *j, const void *data, size_t n_bytes)
+{
+    checksum_add(&j->id_low, data, n_bytes);
+    checksum_add(&j->id_high, data, n_bytes);
+}
+
+/* The lineage says "the same checkpoint": its config, its tokenizer, and name, type, shape and
+ * bytes of every tensor used; not the types chosen: a vault of one type fits a scout of another. */
+static void lineage_begin(job *j)
+{
+    static const int identity[] = {FILE_CONFIG, FILE_TOKENIZER};
+    checksum_init(&j->id_low);
+    checksum_init(&j->id_high);
+    checksum_add(&j->id_high, "smoe", 4); /* sets the second chain apart */
+    for (int i = 0; i < 2; i++) {
+        char head[64];
+        const buf *text = &j->plan->files[identity[i]].text;
+        int n = snprintf(head, sizeof head, "%s %zu\n", j->plan->files[identity[i]].name,
+                         text->len);
+        lineage_add(j, head, (size_t)n);
+        lineage_add(j, text->data, text->len);
+    }
+}
+
+static void lineage_tensor(job *j, const matrix_source *m, uint64_t sum)
+{
+    char line[192];
+    int n = snprintf(line, sizeof line, "%s %s %llu %llu %d %016llx\n", m->name,
+                     dtype_get(m->type)->name, (unsigned long long)m->rows,
+                     (unsigned long long)m->cols, m->transposed, (unsigned long long)sum);
+    lineage_add(j, line, (size_t)n);
+}
+
+/* --- one matrix ------------------------------------------------------------------------------- */
+
+typedef struct chunk {
+    const kernels *kernels;
+    const matrix_source *m;
+    const uint8_t *in; /* plain: the chunk's elements; transposed: the whole slab */
+    uint64_t first;    /* element of the matrix that the chunk starts with */
+    size_t n_elems;
+    dtype type;
+    uint8_t *out;
+    float limit; /* what the type can hold */
+    atomic_bool over_limit;
+} chunk;
+
+/* The largest magnitude that a type is given. The f16 scales inside blocks overflow above some 1e6
+ * (q2_K first, at 65504 * 45); no sane weight is near. bf16 rounds the topmost f32 values to
+ * infinity. */
+static float limit_of(dtype type)
+{
+    return dtype_get(type)->is_quantized ? 1e6f : type == DTYPE_BF16 ? 3.38e38f : FLT_MAX;
+}
+
+/* Elements [first, first + n) of a transposed matrix, gathered row by row. */
+static const uint8_t *gather(const chunk *c, uint64_t first, size_t n, uint8_t *temp)
+{
+    size_t width = (size_t)dtype_row_bytes(c->m->type, 1);
+    uint64_t row = first / c->m->cols, col = first % c->m->cols;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(temp + i * width, c->in + (col * c->m->stride + c->m->first_col + row) * width,
+               width);
+        if (++col == c->m->cols) {
+            col = 0;
+            row++;
+        }
+    }
+    return temp;
+}
+
+static void convert_pieces(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    chunk *c = ctx;
+    uint8_t temp[PIECE_ELEMS * 4];
+    float values[PIECE_ELEMS];
+    (void)thread;
+    for (size_t piece = begin; piece < end; piece++) {
+        size_t at = piece * PIECE_ELEMS;
+        size_t n = c->n_elems - at < PIECE_ELEMS ? c->n_elems - at : PIECE_ELEMS;
+        const uint8_t *in = c->m->transposed ? gather(c, c->first + at, n, temp)
+                                             : c->in + dtype_row_bytes(c->m->type, at);
+        bool over_limit = false;
+        c->kernels->dequantize_row(c->m->type, in, values, (int64_t)n);
+        for (size_t i = 0; i < n; i++) {
+            over_limit |= !(fabsf(values[i]) <= c->limit); /* also when it is NaN */
+        }
+        if (over_limit) {
+            atomic_store(&c->over_limit, true);
+        }
+        uint8_t *out = c->out + dtype_row_bytes(c->type, at);
+        c->kernels->quantize_row(c->type, values, out, (int64_t)n);
+    }
+}
+
+static smoe_status read_slab(job *j, const matrix_source *m, smoe_err *err)
+{
+    size_t n_bytes = (size_t)matrix_source_bytes(m);
+    if (n_bytes > j->slab_cap) {
+        mem_free(j->slab);
+        j->slab = mem_alloc(n_bytes);
+        j->slab_cap = j->slab == NULL ? 0 : n_bytes;
+        if (j->slab == NULL) {
+            return err_nomem(err, "a transposed matrix", n_bytes);
+        }
+    }
+    return file_read_at(&j->plan->source.shards[m->shard].file, m->offset, j->slab, n_bytes, err);
+}
+
+static smoe_status report(job *j, uint64_t n_bytes, smoe_err *err)
+{
+    const shatter_events *e = j->events;
+    j->done_bytes += n_bytes;
+    if (e != NULL && e->progress != NULL) {
+        e->progress(e->ctx, j->done_bytes, j->plan->source_bytes);
+    }
+    if (e != NULL && e->cancelled != NULL && e->cancelled(e->ctx)) {
+        return err_set(err, SMOE_CANCELLED,
+                       "interrupted; nothing was written under the final names");
+    }
+    return SMOE_OK;
+}
+
+static smoe_status convert_chunk(job *j, chunk *c, smoe_err *err)
+{
+    const matrix_source *m = c->m;
+    pool_for(j->pool, (c->n_elems + PIECE_ELEMS - 1) / PIECE_ELEMS, 1, convert_pieces, c);
+    if (atomic_load(&c->over_limit)) {
+        return err_set(
+            err, SMOE_NUMERIC,
+            "%s: tensor \"%s\" holds a value (after element %llu) that is "
+            "not finite or beyond what %s can hold; the checkpoint is damaged: fetch it again",
+            j->plan->source.shards[m->shard].file.path, m->name, (unsigned long long)c->first,
+            dtype_get(c->type)->name);
+    }
+    return SMOE_OK;
+}
+
+/* Converts a matrix into dst; when dst is NULL, appends it to the scout and lists its checksum. */
+static smoe_status convert_matrix(job *j, const matrix_source *m, dtype type, uint8_t *dst,
+                                  smoe_err *err)
+{
+    checksum in_sum, out_sum;
+    uint64_t n_elems = m->rows * m->cols;
+    char hex[CHECKSUM_HEX];
+    checksum_init(&in_sum);
+    checksum_init(&out_sum);
+    if (m->transposed) {
+        TRY(read_slab(j, m, err));
+        checksum_add(&in_sum, j->slab, (size_t)matrix_source_bytes(m));
+        TRY(report(j, matrix_source_bytes(m), err));
+    }
+    for (uint64_t at = 0; at < n_elems; at += CHUNK_ELEMS) {
+        chunk c = {.kernels = j->kernels,
+                   .m = m,
+                   .in = m->transposed ? j->slab : j->in,
+                   .first = at,
+                   .type = type,
+                   .limit = limit_of(type)};
+        c.n_elems = (size_t)(n_elems - at < CHUNK_ELEMS ? n_elems - at : CHUNK_ELEMS);
+        c.out = dst != NULL ? dst + dtype_row_bytes(type, at) : j->out;
+        uint64_t in_bytes = dtype_row_bytes(m->type, c.n_elems);
+        uint64_t out_bytes = dtype_row_bytes(type, c.n_elems);
+        if (!m->transposed) {
+            TRY(file_read_at(&j->plan->source.shards[m->shard].file,
+                             m->offset + dtype_row_bytes(m->type, at), j->in, in_bytes, err));
+            checksum_add(&in_sum, j->in, (size_t)in_bytes);
+        }
+        TRY(convert_chunk(j, &c, err));
+        if (dst == NULL) {
+            checksum_add(&out_sum, j->out, (size_t)out_bytes);
+            TRY(safetensors_writer_append(&j->scout, j->out, out_bytes, err));
+        }
+        TRY(report(j, m->transposed ? 0 : in_bytes, err));
+    }
+    lineage_tensor(j, m, checksum_end(&in_sum));
+    if (dst != NULL) {
+        return SMOE_OK;
+    }
+    checksum_to_hex(checksum_end(&out_sum), hex);
+    return buf_append(&j->sums, hex, sizeof hex, err);
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+/* Room for a value that is known only at the end. */
+static smoe_status reserve_meta(job *j, safetensors_writer *w, const char *key, size_t len,
+                                smoe_err *err)
+{
+    buf_clear(&j->sums);
+    for (size_t i = 0; i < len; i++) {
+        TRY(buf_putc(&j->sums, '0', err));
+    }
+    TRY(safetensors_writer_meta(w, key, buf_slice(&j->sums), err));
+    buf_clear(&j->sums);
+    return SMOE_OK;
+}
+
+static smoe_status common_meta(job *j, safetensors_writer *w, const char *kind, size_t n_sums,
+                               smoe_err *err)
+{
+    char version[16];
+    snprintf(version, sizeof version, "%d", VAULT_FORMAT_VERSION);
+    TRY(safetensors_writer_meta(w, "smoe.format_version", slice_from(version), err));
+    TRY(safetensors_writer_meta(w, "smoe.kind", slice_from(kind), err));
+    TRY(safetensors_writer_meta(w, "smoe.architecture", slice_from(j->plan->config.arch), err));
+    TRY(reserve_meta(j, w, "smoe.lineage", 32, err));
+    return reserve_meta(j, w, "smoe.checksums", n_sums * CHECKSUM_HEX, err);
+}
+
+static void write_type_and_shape(json_writer *w, dtype type, uint64_t rows, uint64_t cols)
+{
+    jw_key(w, "type");
+    jw_cstr(w, dtype_get(type)->name);
+    jw_key(w, "shape");
+    jw_begin_array(w);
+    jw_uint(w, rows);
+    jw_uint(w, cols);
+    jw_end_array(w);
+}
+
+static smoe_status ids_meta(job *j, const char *key, const smoe_ids *ids, smoe_err *err)
+{
+    json_writer w;
+    buf_clear(&j->sums);
+    jw_init(&w, &j->sums);
+    jw_begin_array(&w);
+    for (size_t i = 0; i < ids->len; i++) {
+        jw_int(&w, ids->data[i]);
+    }
+    jw_end_array(&w);
+    TRY(jw_finish(&w, err));
+    return safetensors_writer_meta(&j->scout, key, buf_slice(&j->sums), err);
+}
+
+static smoe_status types_meta(job *j, smoe_err *err)
+{
+    json_writer w;
+    buf_clear(&j->sums);
+    jw_init(&w, &j->sums);
+    jw_begin_object(&w);
+    for (size_t i = 0; i < j->plan->n_dense; i++) {
+        const dense_plan *d = &j->plan->dense[i];
+        if (dtype_get(d->type)->is_quantized) {
+            jw_key(&w, d->tensor.name);
+            jw_begin_object(&w);
+            write_type_and_shape(&w, d->type, d->tensor.rows, d->tensor.cols);
+            jw_end_object(&w);
+        }
+    }
+    jw_end_object(&w);
+    TRY(jw_finish(&w, err));
+    return safetensors_writer_meta(&j->scout, "smoe.types", buf_slice(&j->sums), err);
+}
+
+static smoe_status declare_scout(job *j, smoe_err *err)
+{
+    const shatter_plan *p = j->plan;
+    safetensors_writer *w = &j->scout;
+    size_t n_files = 0;
+    for (size_t i = 0; i < p->n_dense; i++) {
+        const dense_plan *d = &p->dense[i];
+        const dtype_info *info = dtype_get(d->type);
+        uint64_t shape[2] = {d->tensor.rows, d->tensor.cols};
+        if (info->is_quantized) { /* as bytes, row by row */
+            shape[1] = dtype_row_bytes(d->type, d->tensor.cols);
+        }
+        TRY(safetensors_writer_add(w, slice_from(d->tensor.name), info->safetensors,
+                                   d->tensor.n_dims == 1 ? &shape[1] : shape, d->tensor.n_dims,
+                                   d->n_bytes, err));
+    }
+    for (int i = 0; i < N_FILES; i++) {
+        char name[64];
+        uint64_t len = p->files[i].text.len;
+        snprintf(name, sizeof name, "file/%s", p->files[i].name);
+        if (p->files[i].present) {
+            TRY(safetensors_writer_add(w, slice_from(name), "U8", &len, 1, len, err));
+            n_files++;
+        }
+    }
+    TRY(ids_meta(j, "smoe.eos_ids", &p->eos_ids, err));
+    TRY(ids_meta(j, "smoe.penalty_exempt_ids", &p->penalty_exempt_ids, err));
+    TRY(types_meta(j, err));
+    return common_meta(j, w, "scout", p->n_dense + n_files, err);
+}
+
+static smoe_status record_meta(job *j, smoe_err *err)
+{
+    static const char *const names[N_PARTS] = {"gate", "up", "down"};
+    json_writer w;
+    buf_clear(&j->sums);
+    jw_init(&w, &j->sums);
+    jw_begin_object(&w);
+    for (int part = 0; part < N_PARTS; part++) {
+        const matrix_layout *m = &j->plan->layout[part];
+        jw_key(&w, names[part]);
+        jw_begin_object(&w);
+        write_type_and_shape(&w, m->type, m->rows, m->cols);
+        jw_key(&w, "offset");
+        jw_uint(&w, m->offset);
+        jw_end_object(&w);
+    }
+    jw_end_object(&w);
+    TRY(jw_finish(&w, err));
+    return safetensors_writer_meta(&j->vault, "smoe.record", buf_slice(&j->sums), err);
+}
+
+static smoe_status declare_vault(job *j, smoe_err *err)
+{
+    const shatter_plan *p = j->plan;
+    for (uint32_t layer = 0; layer < p->config.n_layer; layer++) {
+        for (uint32_t expert = 0; p->config.is_sparse[layer] && expert < p->config.n_expert;
+             expert++) {
+            char name[64];
+            snprintf(name, sizeof name, "blk.%u.exp.%u", layer, expert);
+            TRY(safetensors_writer_add(&j->vault, slice_from(name), "U8", &p->record_bytes, 1,
+                                       p->record_bytes, err));
+        }
+    }
+    TRY(record_meta(j, err));
+    return common_meta(j, &j->vault, "vault", shatter_plan_summary(p).n_records, err);
+}
+
+/* --- the two files ---------------------------------------------------------------------------- */
+
+static smoe_status write_scout(job *j, smoe_err *err)
+{
+    const shatter_plan *p = j->plan;
+    for (size_t i = 0; i < p->n_dense; i++) {
+        TRY(convert_matrix(j, &p->dense[i].source, p->dense[i].type, NULL, err));
+    }
+    for (int i = 0; i < N_FILES; i++) {
+        const buf *text = &p->files[i].text;
+        checksum sum;
+        char hex[CHECKSUM_HEX];
+        if (!p->files[i].present) {
+            continue;
+        }
+        checksum_init(&sum);
+        checksum_add(&sum, text->data, text->len);
+        checksum_to_hex(checksum_end(&sum), hex);
+        TRY(safetensors_writer_append(&j->scout, text->data, text->len, err));
+        TRY(buf_append(&j->sums, hex, sizeof hex, err));
+    }
+    TRY(safetensors_writer_meta(&j->scout, "smoe.checksums", buf_slice(&j->sums), err));
+    buf_clear(&j->sums);
+    return SMOE_OK;
+}
+
+static smoe_status write_record(job *j, uint32_t layer, uint32_t expert, smoe_err *err)
+{
+    matrix_source m;
+    char hex[CHECKSUM_HEX];
+    shatter_plan *p = j->plan;
+    for (int part = 0; part < N_PARTS; part++) {
+        TRY(plan_expert_source(p, layer, expert, (enum expert_part)part, &m, err));
+        TRY(convert_matrix(j, &m, p->layout[part].type, j->record + p->layout[part].offset, err));
+    }
+    checksum_to_hex(hash_bytes(j->record, (size_t)p->record_bytes), hex);
+    TRY(buf_append(&j->sums, hex, sizeof hex, err));
+    return safetensors_writer_append(&j->vault, j->record, p->record_bytes, err);
+}
+
+static smoe_status write_vault(job *j, smoe_err *err)
+{
+    const model_config *c = &j->plan->config;
+    for (uint32_t layer = 0; layer < c->n_layer; layer++) {
+        for (uint32_t expert = 0; c->is_sparse[layer] && expert < c->n_expert; expert++) {
+            TRY(write_record(j, layer, expert, err));
+        }
+    }
+    return safetensors_writer_meta(&j->vault, "smoe.checksums", buf_slice(&j->sums), err);
+}
+
+static smoe_status finish(job *j, smoe_err *err)
+{
+    char lineage[2 * CHECKSUM_HEX];
+    checksum_to_hex(checksum_end(&j->id_low), lineage);
+    checksum_to_hex(checksum_end(&j->id_high), lineage + CHECKSUM_HEX);
+    TRY(safetensors_writer_meta(&j->scout, "smoe.lineage", slice_of(lineage, sizeof lineage), err));
+    TRY(safetensors_writer_meta(&j->vault, "smoe.lineage", slice_of(lineage, sizeof lineage), err));
+    TRY(safetensors_writer_seal(&j->vault, err));
+    TRY(safetensors_writer_seal(&j->scout, err));
+    TRY(safetensors_writer_finish(&j->vault, err));
+    return safetensors_writer_finish(&j->scout, err);
+}
+
+/* mkdir -p */
+static smoe_status make_dir(const char *path, smoe_err *err)
+{
+    char *part = mem_strdup(path);
+    smoe_status status = SMOE_OK;
+    if (part == NULL) {
+        return err_nomem(err, "a path", strlen(path));
+    }
+    for (char *p = part + 1; status == SMOE_OK; p++) {
+        char c = *p;
+        if (c != '/' && c != '\0') {
+            continue;
+        }
+        *p = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && !file_is_dir(part)) {
+            status = err_errno(err, SMOE_IO, "the output directory %s cannot be created", part);
+        }
+        *p = c;
+        if (c == '\0') {
+            break;
+        }
+    }
+    mem_free(part);
+    if (status == SMOE_OK && !file_is_dir(path)) {
+        status = err_set(err, SMOE_IO, "the output directory %s is not a directory", path);
+    }
+    return status;
+}
+
+/* Asked after the files were created, because that removes what a killed run left behind. */
+static smoe_status check_free(const job *j, smoe_err *err)
+{
+    uint64_t n_free, n_needed = j->scout.header_bytes + j->scout.data_bytes +
+                                j->vault.header_bytes + j->vault.data_bytes;
+    char a[32], b[32];
+    TRY(file_free_bytes(j->plan->out_dir, &n_free, err));
+    if (n_free < n_needed) {
+        return err_set(err, SMOE_IO,
+                       "%s has %s free, but the two files need %s (%llu bytes more); free "
+                       "some, choose another directory with -o, or a smaller type with --experts",
+                       j->plan->out_dir, shatter_size_text(n_free, a),
+                       shatter_size_text(n_needed, b), (unsigned long long)(n_needed - n_free));
+    }
+    return SMOE_OK;
+}
+
+static smoe_status begin(job *j, smoe_err *err)
+{
+    shatter_plan *p = j->plan;
+    TRY(pool_new(p->n_threads != 0 ? p->n_threads : cpu_n_cores(), &j->pool, err));
+    j->in = mem_alloc(CHUNK_ELEMS * 4);
+    j->out = mem_alloc(CHUNK_ELEMS * 4);
+    j->record = mem_calloc(1, (size_t)p->record_bytes); /* padding stays zero */
+    if (j->in == NULL || j->out == NULL || j->record == NULL) {
+        return err_nomem(err, "conversion buffers", CHUNK_ELEMS * 8 + p->record_bytes);
+    }
+    TRY(declare_scout(j, err));
+    TRY(declare_vault(j, err));
+    TRY(make_dir(p->out_dir, err));
+    TRY(safetensors_writer_begin(&j->scout, p->scout_path, VAULT_MATRIX_ALIGN, err));
+    TRY(safetensors_writer_begin(&j->vault, p->vault_path, VAULT_ALIGN, err));
+    return check_free(j, err);
+}
+
+smoe_status shatter_convert(shatter_plan *plan, const shatter_events *events, smoe_err *err)
+{
+    smoe_status status;
+    job *j = mem_calloc(1, sizeof *j);
+    if (j == NULL) {
+        return err_nomem(err, "a conversion", sizeof *j);
+    }
+    j->plan = plan;
+    j->events = events;
+    j->kernels = kernels_get(NULL);
+    buf_init(&j->sums, MAX_META_BYTES);
+    safetensors_writer_init(&j->scout);
+    safetensors_writer_init(&j->vault);
+    lineage_begin(j);
+    CHECK(begin(j, err));
+    CHECK(report(j, 0, err));
+    CHECK(write_scout(j, err));
+    CHECK(write_vault(j, err));
+    CHECK(finish(j, err));
+out:
+    safetensors_writer_fini(&j->scout);
+    safetensors_writer_fini(&j->vault);
+    pool_free(j->pool);
+    buf_fini(&j->sums);
+    mem_free(j->in);
+    mem_free(j->out);
+    mem_free(j->slab);
+    mem_free(j->record);
+    mem_free(j);
+    return status;
+}
