@@ -1,7 +1,7 @@
 /* smoe/engine.h: token ids in, token ids out.
  *
- * An engine is a loaded model: immutable after open. A session is one timeline of tokens with its KV
- * cache. All functions of one session are called from one thread. */
+ * An engine is a loaded model: immutable after open. A session is one timeline of tokens with its
+ * KV cache. All functions of one session are called from one thread. */
 #ifndef SMOE_ENGINE_H
 #define SMOE_ENGINE_H
 
@@ -70,12 +70,13 @@ typedef struct smoe_request {
     uint64_t seed;            /* for this request only; the session's generator is not advanced */
 } smoe_request;
 
-/* All may be NULL. A token callback that returns false cancels. `cancelled` is asked at least once per
- * layer and returns true to end the request (then fin = cancel). */
+/* All may be NULL. A token callback that returns false cancels. `cancelled` is asked at least once
+ * per layer and returns true to end the request (then fin = cancel). */
 typedef struct smoe_events {
     void *ctx;
     bool (*token)(void *ctx, int32_t id);
-    void (*progress)(void *ctx, size_t done, size_t total); /* prefill, in tokens of the new suffix */
+    /* prefill, in tokens of the new suffix */
+    void (*progress)(void *ctx, size_t done, size_t total);
     bool (*cancelled)(void *ctx);
 } smoe_events;
 
@@ -87,7 +88,8 @@ typedef struct smoe_result {
     uint32_t n_cached;     /* of these, found in the KV cache */
     uint32_t n_generated;  /* tokens emitted (end tokens are not emitted) */
     uint64_t prefill_ns, decode_ns;
-    uint64_t n_expert_acquires, n_expert_hits; /* ring look-ups of this request, and those served from RAM */
+    /* ring look-ups of this request, and those served from RAM */
+    uint64_t n_expert_acquires, n_expert_hits;
     uint64_t bytes_read;
     uint64_t n_decode_allocs; /* heap allocations made while decoding: always 0 */
 } smoe_result;

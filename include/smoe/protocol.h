@@ -52,7 +52,7 @@ smoe_status smoe_client_cancel(smoe_client *c, smoe_err *err);
 smoe_status smoe_client_send_reset(smoe_client *c, smoe_err *err);
 /* The next event; waits at most timeout_ms (-1 = for ever). SMOE_CHILD when the engine is gone or
  * prints what is not the protocol. EINTR counts as a time-out, so that a signal is noticed at once.
- * */
+ */
 smoe_status smoe_client_next(smoe_client *c, int timeout_ms, smoe_reply *reply, smoe_err *err);
 
 #endif

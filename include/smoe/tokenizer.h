@@ -1,5 +1,5 @@
-/* smoe/tokenizer.h: text <-> token ids, exactly as the checkpoint's own tokenizer.json says, and the
- * checkpoint's own chat template. */
+/* smoe/tokenizer.h: text <-> token ids, exactly as the checkpoint's own tokenizer.json says, and
+ * the checkpoint's own chat template. */
 #ifndef SMOE_TOKENIZER_H
 #define SMOE_TOKENIZER_H
 
@@ -23,15 +23,15 @@ smoe_status smoe_tokenizer_new(const char *json, size_t len, smoe_tokenizer **ou
 void smoe_tokenizer_free(smoe_tokenizer *tok);
 uint32_t smoe_tokenizer_n_vocab(const smoe_tokenizer *tok); /* highest id + 1 */
 
-/* Appends the ids of text (any bytes; invalid UTF-8 is replaced by U+FFFD first). Added tokens inside
- * the text are recognised, as the reference does. No special tokens are added around it. */
+/* Appends the ids of text (any bytes; invalid UTF-8 is replaced by U+FFFD first). Added tokens
+ * inside the text are recognised, as the reference does. No special tokens are added around it. */
 smoe_status smoe_tokenizer_encode(const smoe_tokenizer *tok, const char *text, size_t len,
                                   smoe_ids *out, smoe_err *err);
 /* The bytes of one id (borrowed, not NUL-terminated; may be part of a UTF-8 sequence). Length 0 and
  * false when the id is unknown. is_special may be NULL. */
 bool smoe_tokenizer_bytes(const smoe_tokenizer *tok, int32_t id, const char **bytes, size_t *len,
                           bool *is_special);
-/* The id of an added or ordinary token given by its literal text (".", "<|im_end|>"); -1 when none. */
+/* The id of an added or ordinary token given by its literal text (".", "<|im_end|>"), or -1. */
 int32_t smoe_tokenizer_find(const smoe_tokenizer *tok, const char *text, size_t len);
 
 /* Incremental UTF-8: feed ids, get only whole characters. Invalid sequences come out as U+FFFD.
@@ -48,14 +48,16 @@ void smoe_detok_init(smoe_detok *d, const smoe_tokenizer *tok);
 size_t smoe_detok_push(smoe_detok *d, int32_t id, char *out, size_t size);
 size_t smoe_detok_finish(smoe_detok *d, char *out, size_t size); /* what is left, as U+FFFD */
 
-/* A chat template (Jinja). source: the template text; bos/eos: token texts that it may use, or NULL. */
+/* A chat template (Jinja). source: the template text; bos/eos: token texts that it may use, or
+ * NULL. */
 typedef struct smoe_template smoe_template;
 smoe_status smoe_template_new(const char *source, size_t len, smoe_template **out, smoe_err *err);
 void smoe_template_free(smoe_template *t);
 /* Whether the template reads a variable of that name anywhere (enable_thinking, tools, ...). */
 bool smoe_template_uses(const smoe_template *t, const char *name);
-/* variables_json: one JSON object with messages, add_generation_prompt, bos_token, tools, ...: every
- * key becomes a template variable. *text is NUL-terminated and owned by the caller (smoe_text_free).
+/* variables_json: one JSON object with messages, add_generation_prompt, bos_token, tools, ...:
+ * every key becomes a template variable. *text is NUL-terminated and owned by the caller
+ * (smoe_text_free).
  * Limits: 64 MiB of output, depth 100, a step count: a hostile template ends in an error. */
 smoe_status smoe_template_render(const smoe_template *t, const char *variables_json, size_t len,
                                  char **text, size_t *text_len, smoe_err *err);
@@ -69,13 +71,15 @@ typedef struct smoe_chat_files {
     const char *tokenizer_config_json; size_t tokenizer_config_json_len;
     const char *chat_template; size_t chat_template_len; /* NULL: take tokenizer_config's */
 } smoe_chat_files;
-smoe_status smoe_chat_format_new(const smoe_chat_files *files, smoe_chat_format **out, smoe_err *err);
+smoe_status smoe_chat_format_new(const smoe_chat_files *files, smoe_chat_format **out,
+                                 smoe_err *err);
 void smoe_chat_format_free(smoe_chat_format *f);
 const smoe_tokenizer *smoe_chat_format_tokenizer(const smoe_chat_format *f);
 const smoe_template *smoe_chat_format_template(const smoe_chat_format *f);
 /* messages_json: JSON array of {"role","content"}; extra_json: JSON object of further template
  * variables (enable_thinking, tools), or NULL. Renders with add_generation_prompt and encodes. */
-smoe_status smoe_chat_format_encode(const smoe_chat_format *f, const char *messages_json, size_t len,
-                                    const char *extra_json, smoe_ids *out, smoe_err *err);
+smoe_status smoe_chat_format_encode(const smoe_chat_format *f, const char *messages_json,
+                                    size_t len, const char *extra_json, smoe_ids *out,
+                                    smoe_err *err);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct arena {
 
 void arena_init(arena *a);
 void arena_fini(arena *a);
-void *arena_alloc(arena *a, size_t n_bytes);          /* 16-byte aligned, zeroed; NULL when refused */
+/* 16-byte aligned, zeroed; NULL when refused */
+void *arena_alloc(arena *a, size_t n_bytes);
 void *arena_array(arena *a, size_t n, size_t size);   /* the same, overflow-checked */
 char *arena_strndup(arena *a, const char *s, size_t len);
 slice arena_slice(arena *a, slice s);                 /* a copy; data NULL when refused */

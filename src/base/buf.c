@@ -28,7 +28,8 @@ void buf_clear(buf *b)
 smoe_status buf_reserve(buf *b, size_t extra_bytes, smoe_err *err)
 {
     if (extra_bytes > b->max || b->len > b->max - extra_bytes) {
-        return err_set(err, SMOE_RANGE, "a text of more than %zu bytes is not accepted here", b->max);
+        return err_set(err, SMOE_RANGE, "a text of more than %zu bytes is not accepted here",
+                       b->max);
     }
     size_t need = b->len + extra_bytes + 1; /* room for the NUL */
     if (need <= b->cap) {

@@ -75,7 +75,8 @@ static bool find_cgroup(const char *controller, struct cgroup *cg)
         return false;
     }
     found = false;
-    f = fopen("/proc/self/mountinfo", "re"); /* id parent dev root mount opts ... - type source super */
+    /* id parent dev root mount opts ... - type source super */
+    f = fopen("/proc/self/mountinfo", "re");
     while (f && !found && fgets(line, sizeof line, f)) {
         char root[PATH_MAX], mount[PATH_MAX], type[64], super[1024] = "";
         char *dash = strstr(line, " - ");
@@ -214,7 +215,8 @@ uint32_t cpu_n_cores(void)
             char path[2 * PATH_MAX + 64], line[64];
             long long quota, period;
             snprintf(path, sizeof path, "%s%s/cpu.max", cg.mount, cg.group);
-            if (read_line(path, line, sizeof line) && sscanf(line, "%lld %lld", &quota, &period) == 2) {
+            if (read_line(path, line, sizeof line) &&
+                sscanf(line, "%lld %lld", &quota, &period) == 2) {
                 n = quota_cores(quota, period, n);
             }
         } while (to_parent(&cg));

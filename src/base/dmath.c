@@ -8,7 +8,8 @@
 /* ln 2 split so that k * LN2_HI is exact for |k| < 2^11. */
 static const double LN2_HI = 0x1.62e42fefa38p-1, LN2_LO = 0x1.ef35793c7673p-45;
 /* pi / 2 in three parts of 33 bits or less: n * part is exact for n < 2^20. */
-static const double PIO2_1 = 0x1.921fb544p+0, PIO2_2 = 0x1.0b4611a6p-34, PIO2_3 = 0x1.3198a2e037073p-69;
+static const double PIO2_1 = 0x1.921fb544p+0, PIO2_2 = 0x1.0b4611a6p-34,
+                    PIO2_3 = 0x1.3198a2e037073p-69;
 
 double dmath_log(double x)
 {

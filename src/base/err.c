@@ -31,7 +31,8 @@ smoe_status err_set(smoe_err *err, smoe_status code, const char *fmt, ...)
 
 smoe_status err_nomem(smoe_err *err, const char *what, unsigned long long n_bytes)
 {
-    return err_set(err, SMOE_NOMEM, "the system refused %llu bytes of memory for %s", n_bytes, what);
+    return err_set(err, SMOE_NOMEM, "the system refused %llu bytes of memory for %s", n_bytes,
+                   what);
 }
 
 smoe_status err_errno(smoe_err *err, smoe_status code, const char *fmt, ...)

@@ -46,7 +46,8 @@ void file_close(file *f)
     *f = FILE_CLOSED;
 }
 
-smoe_status file_read_at(const file *f, uint64_t offset, void *data, uint64_t n_bytes, smoe_err *err)
+smoe_status file_read_at(const file *f, uint64_t offset, void *data, uint64_t n_bytes,
+                         smoe_err *err)
 {
     uint64_t done = 0;
     int n_eio = 0;
@@ -184,9 +185,10 @@ smoe_status file_write_at(file_writer *w, uint64_t offset, const void *data, uin
         if (n > 0) {
             done += (uint64_t)n;
         } else if (n < 0 && errno != EINTR) {
-            return err_errno(err, SMOE_IO, "%s: writing %llu bytes at offset %llu failed; nothing was "
-                             "left under that name", w->path, (unsigned long long)n_bytes,
-                             (unsigned long long)offset);
+            return err_errno(err, SMOE_IO,
+                             "%s: writing %llu bytes at offset %llu failed; nothing was "
+                             "left under that name",
+                             w->path, (unsigned long long)n_bytes, (unsigned long long)offset);
         }
     }
     return SMOE_OK;

@@ -20,7 +20,8 @@ typedef struct file {
 smoe_status file_open(file *f, const char *path, smoe_err *err);
 void file_close(file *f);
 /* Exactly n_bytes or an error: short reads are completed, EINTR resumed, EIO retried 3 times. */
-smoe_status file_read_at(const file *f, uint64_t offset, void *data, uint64_t n_bytes, smoe_err *err);
+smoe_status file_read_at(const file *f, uint64_t offset, void *data, uint64_t n_bytes,
+                         smoe_err *err);
 /* The whole file, appended to out, if it is at most max_bytes. */
 smoe_status file_slurp(const char *path, uint64_t max_bytes, buf *out, smoe_err *err);
 bool file_exists(const char *path);
@@ -28,8 +29,9 @@ bool file_is_dir(const char *path);
 /* Joins with one '/'; the caller frees. NULL when memory is refused. */
 char *path_join(const char *dir, const char *name);
 
-/* Writes into "<path>.partial-<pid>" and renames at commit; abort (or never committing) leaves nothing
- * under the final name. A leftover of a killed run is removed by the next create of the same path. */
+/* Writes into "<path>.partial-<pid>" and renames at commit; abort (or never committing) leaves
+ * nothing under the final name. A leftover of a killed run is removed by the next create of the
+ * same path. */
 typedef struct file_writer {
     int fd;
     char *path;
@@ -44,7 +46,8 @@ smoe_status file_write(file_writer *w, const void *data, uint64_t n_bytes, smoe_
 smoe_status file_write_at(file_writer *w, uint64_t offset, const void *data, uint64_t n_bytes,
                           smoe_err *err);
 smoe_status file_commit(file_writer *w, smoe_err *err); /* fsync, rename, fsync of the directory */
-void file_abort(file_writer *w);                        /* safe after commit and on a closed writer */
+/* safe after commit and on a closed writer */
+void file_abort(file_writer *w);
 
 /* Bytes that an ordinary user may still write in the file system of dir. */
 smoe_status file_free_bytes(const char *dir, uint64_t *n_bytes, smoe_err *err);

@@ -1,5 +1,5 @@
-/* map.h: an open-addressing hash map from byte strings to uint64. Keys are borrowed and must outlive
- * the map (keep them in an arena). No deletion: nobody needs it. */
+/* map.h: an open-addressing hash map from byte strings to uint64. Keys are borrowed and must
+ * outlive the map (keep them in an arena). No deletion: nobody needs it. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 

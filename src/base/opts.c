@@ -134,8 +134,10 @@ smoe_status opts_parse(const opt *table, int argc, char **argv, int first, const
         const char *arg = argv[i];
         if (flags_over || arg[0] != '-' || arg[1] == '\0') {
             if (*n_pos == max_pos) {
-                return err_set(err, SMOE_USAGE, "\"%s\" is one argument too many; --help shows what is "
-                               "expected", arg);
+                return err_set(err, SMOE_USAGE,
+                               "\"%s\" is one argument too many; --help shows what is "
+                               "expected",
+                               arg);
             }
             pos[(*n_pos)++] = arg;
             continue;

@@ -29,7 +29,8 @@ typedef struct opt {
 
 /* Parses argv[first..argc): flags as --name VALUE or --name=VALUE, in any order among positional
  * arguments; "--" ends the flags. Positional arguments are moved to pos (at most max_pos).
- * SMOE_USAGE with a sentence that names the flag, or suggests the nearest one when it is unknown. */
+ * SMOE_USAGE with a sentence that names the flag, or suggests the nearest one when it is unknown.
+ */
 smoe_status opts_parse(const opt *table, int argc, char **argv, int first, const char **pos,
                        size_t max_pos, size_t *n_pos, smoe_err *err);
 

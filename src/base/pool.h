@@ -13,7 +13,8 @@
 typedef struct pool pool;
 typedef void pool_fn(void *ctx, size_t begin, size_t end, uint32_t thread);
 
-smoe_status pool_new(uint32_t n_threads, pool **out, smoe_err *err); /* n_threads counts the caller */
+/* n_threads counts the caller */
+smoe_status pool_new(uint32_t n_threads, pool **out, smoe_err *err);
 void pool_free(pool *p);
 uint32_t pool_n_threads(const pool *p);
 /* Calls fn over [0, n) in ranges of at least `grain` items and returns when all are done.

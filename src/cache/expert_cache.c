@@ -55,7 +55,8 @@ static uint32_t find_victim(const expert_cache *c)
     return i;
 }
 
-/* Reads a record into a slot of its own. On failure the slot is free, and the cache as good as before. */
+/* Reads a record into a slot of its own. On failure the slot is free, and the cache as good as
+ * before. */
 static smoe_status load(expert_cache *c, uint32_t record, uint32_t *slot_out, smoe_err *err)
 {
     uint32_t i = find_victim(c);
@@ -83,7 +84,8 @@ static smoe_status load(expert_cache *c, uint32_t record, uint32_t *slot_out, sm
     return SMOE_OK;
 }
 
-static void cache_prefetch(expert_source *source, uint32_t layer, const uint32_t *experts, uint32_t n)
+static void cache_prefetch(expert_source *source, uint32_t layer, const uint32_t *experts,
+                           uint32_t n)
 {
     (void)source, (void)layer, (void)experts, (void)n; /* reads are synchronous: nothing to start */
 }

@@ -1,8 +1,8 @@
 /* expert_cache.h: the ring: a bounded set of slots in RAM that hold records of the vault.
  *
- * One global LRU over all layers, kept across tokens and turns. A slot is free, or holds one record;
- * with pins > 0 it is pinned and never evicted. This implementation reads synchronously, on the thread
- * that asks; expert_source.h is all that the model sees of it. */
+ * One global LRU over all layers, kept across tokens and turns. A slot is free, or holds one
+ * record; with pins > 0 it is pinned and never evicted. This implementation reads synchronously, on
+ * the thread that asks; expert_source.h is all that the model sees of it. */
 #ifndef CACHE_EXPERT_CACHE_H
 #define CACHE_EXPERT_CACHE_H
 

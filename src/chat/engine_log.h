@@ -20,7 +20,7 @@ void engine_log_close(engine_log *l);
 /* From here on counts for the next tail; also keeps the file small. */
 void engine_log_mark(engine_log *l);
 /* The last whole lines since the mark, at most ENGINE_LOG_TAIL_BYTES; borrowed until the next call.
- * */
+ */
 slice engine_log_tail(engine_log *l);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/slice.h"
 
 /* Length of the well-formed UTF-8 sequence at the start of s (Unicode 15, table 3-7); 0 when none.
- * */
+ */
 size_t text_sequence(slice s);
 /* Appends text with U+FFFD for each malformed byte and for NUL: what JSON can carry. */
 smoe_status text_scrub(slice text, buf *out, smoe_err *err);

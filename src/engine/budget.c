@@ -38,17 +38,21 @@ smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
     uint64_t n_fit = r->record_bytes ? room / r->record_bytes : r->n_records;
     uint64_t n_least = min_u64(r->n_ring_min, r->n_records);
     if (r->n_ring_asked && r->n_ring_asked < n_least) {
-        return err_set(err, SMOE_RANGE, "--ring %u is too small: one token needs %llu experts, and a "
+        return err_set(err, SMOE_RANGE,
+                       "--ring %u is too small: one token needs %llu experts, and a "
                        "smaller ring would read every one of them every time; give at least %llu",
                        r->n_ring_asked, (unsigned long long)n_least, (unsigned long long)n_least);
     }
     if (n_fit < n_least || (r->n_ring_asked && min_u64(r->n_ring_asked, r->n_records) > n_fit)) {
         uint64_t n_want = r->n_ring_asked ? min_u64(r->n_ring_asked, r->n_records) : n_least;
-        return err_set(err, SMOE_RANGE, "%.2f GiB of memory are too few: scout, KV cache and scratch "
-                       "take %.2f GiB, and %llu experts of %.1f MiB another %.2f GiB; raise --mem-limit, "
-                       "or lower --ctx%s", gib(out->limit_bytes), gib(out->fixed_bytes),
-                       (unsigned long long)n_want, (double)r->record_bytes / (double)MIB,
-                       gib(n_want * r->record_bytes), r->n_ring_asked ? " or --ring" : "");
+        return err_set(
+            err, SMOE_RANGE,
+            "%.2f GiB of memory are too few: scout, KV cache and scratch "
+            "take %.2f GiB, and %llu experts of %.1f MiB another %.2f GiB; raise --mem-limit, "
+            "or lower --ctx%s",
+            gib(out->limit_bytes), gib(out->fixed_bytes), (unsigned long long)n_want,
+            (double)r->record_bytes / (double)MIB, gib(n_want * r->record_bytes),
+            r->n_ring_asked ? " or --ring" : "");
     }
     uint64_t n_ring = r->n_ring_asked ? r->n_ring_asked : n_fit;
     n_ring = min_u64(n_ring, r->n_records);

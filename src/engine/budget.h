@@ -1,4 +1,5 @@
-/* budget.h: how the one memory budget is split (design A5). Pure arithmetic, so that a test can walk it. */
+/* budget.h: how the one memory budget is split (design A5). Pure arithmetic, so that a test can
+ * walk it. */
 #ifndef ENGINE_BUDGET_H
 #define ENGINE_BUDGET_H
 

@@ -22,8 +22,10 @@ static smoe_status choose(smoe_engine *e, const smoe_engine_params *p, smoe_err 
     smoe_engine_info *info = &e->info;
     e->kernels = kernels_get(p->isa);
     if (!e->kernels) {
-        return err_set(err, SMOE_USAGE, "this processor has no kernel set \"%s\"; known are scalar, "
-                       "avx2, avx512 and neon", p->isa);
+        return err_set(err, SMOE_USAGE,
+                       "this processor has no kernel set \"%s\"; known are scalar, "
+                       "avx2, avx512 and neon",
+                       p->isa);
     }
     info->n_ctx = p->n_ctx;
     if (info->n_ctx == 0) {

@@ -39,7 +39,8 @@ void sampler_fini(sampler *s)
 }
 
 /* Keskar et al. 2019: a positive logit is divided by the penalty, a negative one multiplied. */
-static void penalise(sampler *s, float penalty, float *logits, const int32_t *stream, size_t n_stream)
+static void penalise(sampler *s, float penalty, float *logits, const int32_t *stream,
+                     size_t n_stream)
 {
     if (penalty == 1.0f) {
         return;
@@ -121,15 +122,15 @@ static void top_k(sampler *s, const float *p, size_t k)
     }
 }
 
-int32_t sampler_next(sampler *s, const smoe_sampling *sampling, float *logits, const int32_t *stream,
-                     size_t n_stream, rng *r)
+int32_t sampler_next(sampler *s, const smoe_sampling *sampling, float *logits,
+                     const int32_t *stream, size_t n_stream, rng *r)
 {
     penalise(s, sampling->rep_penalty, logits, stream, n_stream);
     if (sampling->temperature < GREEDY_BELOW) {
         return argmax(logits, s->n_vocab);
     }
     float max = s->k->vec_max(logits, s->n_vocab);
-    for (uint32_t v = 0; v < s->n_vocab; v++) { /* subtract first: exact at the maximum, no overflow */
+    for (uint32_t v = 0; v < s->n_vocab; v++) { /* subtract first: exact at the maximum */
         logits[v] = (logits[v] - max) / sampling->temperature;
     }
     float sum = s->k->vec_exp_sub_max(logits, s->n_vocab, 0);

@@ -29,7 +29,7 @@ smoe_status sampler_init(sampler *s, const kernels *k, uint32_t n_vocab, const i
 void sampler_fini(sampler *s);
 
 /* logits [n_vocab] are overwritten. stream: the ids so far; its last 256 are penalised. */
-int32_t sampler_next(sampler *s, const smoe_sampling *sampling, float *logits, const int32_t *stream,
-                     size_t n_stream, rng *r);
+int32_t sampler_next(sampler *s, const smoe_sampling *sampling, float *logits,
+                     const int32_t *stream, size_t n_stream, rng *r);
 
 #endif

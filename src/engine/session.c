@@ -1,9 +1,9 @@
 /* session.c: one timeline of tokens: prefix reuse, prefill, generation. See smoe/engine.h.
  *
- * stream[0 .. n_stream) is everything so far: the last request's ids and what was generated after them.
- * stream[0 .. n_kv) has its keys and values in the cache; n_kv <= n_stream. A request keeps the longest
- * common prefix and recomputes the rest. Since every position's result is independent of how it was
- * computed (design A4), the answer is the one that a fresh engine gives. */
+ * stream[0 .. n_stream) is everything so far: the last request's ids and what was generated after
+ * them. stream[0 .. n_kv) has its keys and values in the cache; n_kv <= n_stream. A request keeps
+ * the longest common prefix and recomputes the rest. Since every position's result is independent
+ * of how it was computed (design A4), the answer is the one that a fresh engine gives. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,19 +21,21 @@ struct smoe_session {
     rng rng;
     uint32_t max_suffix;
     uint8_t *is_eos;   /* [n_vocab] */
-    int32_t *stream;   /* [n_ctx + 1]: the last token may be emitted without entering the KV cache */
+    /* [n_ctx + 1]: the last token may be emitted without entering the KV cache */
+    int32_t *stream;
     uint32_t n_stream, n_kv;
 };
 
-static smoe_status mark_end_tokens(smoe_session *s, const smoe_session_params *params, smoe_err *err)
+static smoe_status mark_end_tokens(smoe_session *s, const smoe_session_params *params,
+                                   smoe_err *err)
 {
     const smoe_engine_info *info = &s->engine->info;
     const int32_t *ids = params->eos_ids ? params->eos_ids : info->eos_ids;
     size_t n = params->eos_ids ? params->n_eos_ids : info->n_eos_ids;
     for (size_t i = 0; i < n; i++) {
         if (ids[i] < 0 || (uint32_t)ids[i] >= info->n_vocab) {
-            return err_set(err, SMOE_RANGE, "the end token %d is outside the vocabulary of %u", ids[i],
-                           info->n_vocab);
+            return err_set(err, SMOE_RANGE, "the end token %d is outside the vocabulary of %u",
+                           ids[i], info->n_vocab);
         }
         s->is_eos[ids[i]] = 1;
     }
@@ -111,19 +113,21 @@ static smoe_status check_ids(const smoe_session *s, const int32_t *ids, size_t n
     }
     for (size_t i = 0; i < n_ids; i++) {
         if (ids[i] < 0 || (uint32_t)ids[i] >= info->n_vocab) {
-            return err_set(err, SMOE_RANGE, "id %d at place %zu is outside the vocabulary of %u", ids[i],
-                           i, info->n_vocab);
+            return err_set(err, SMOE_RANGE, "id %d at place %zu is outside the vocabulary of %u",
+                           ids[i], i, info->n_vocab);
         }
     }
     if (n_ids > info->n_ctx) {
-        return err_set(err, SMOE_OVERFLOW, "%zu ids do not fit the context of %u; drop earlier turns, or "
-                       "start the engine with a larger --ctx", n_ids, info->n_ctx);
+        return err_set(err, SMOE_OVERFLOW,
+                       "%zu ids do not fit the context of %u; drop earlier turns, or "
+                       "start the engine with a larger --ctx",
+                       n_ids, info->n_ctx);
     }
     return SMOE_OK;
 }
 
-/* Ids of the request that the KV cache already holds. The last id is always run again: its logits are
- * what generation starts from. */
+/* Ids of the request that the KV cache already holds. The last id is always run again: its logits
+ * are what generation starts from. */
 static uint32_t common_prefix(const smoe_session *s, const smoe_request *r)
 {
     uint32_t n = 0;
@@ -178,8 +182,8 @@ static smoe_status decode(smoe_session *s, const smoe_request *r, const smoe_eve
     for (uint32_t row = n_last - 1;; row = 0) {
         const float *logits;
         TRY(forward_logits(&s->forward, row, &logits, err));
-        int32_t id = sampler_next(&s->sampler, &r->sampling, s->scratch.logits, s->stream, s->n_stream,
-                                  random);
+        int32_t id = sampler_next(&s->sampler, &r->sampling, s->scratch.logits, s->stream,
+                                  s->n_stream, random);
         if (s->is_eos[id]) {
             result->fin = SMOE_FIN_STOP;
             return SMOE_OK;

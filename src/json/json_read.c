@@ -11,8 +11,8 @@ smoe_status jr_parse(slice text, const char *what, json_value **out, smoe_err *e
     json_t *root = json_loadb(text.data ? text.data : "", text.len,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
     if (!root) {
-        return err_set(err, SMOE_FORMAT, "%s is not valid JSON: line %d, column %d: %s", what, e.line,
-                       e.column, e.text);
+        return err_set(err, SMOE_FORMAT, "%s is not valid JSON: line %d, column %d: %s", what,
+                       e.line, e.column, e.text);
     }
     *out = root;
     return SMOE_OK;

@@ -1,5 +1,5 @@
-/* json_read.h: strict JSON reading (over jansson): duplicate keys, trailing garbage, NUL and invalid
- * UTF-8 are errors; values are borrowed from the document and die with it. */
+/* json_read.h: strict JSON reading (over jansson): duplicate keys, trailing garbage, NUL and
+ * invalid UTF-8 are errors; values are borrowed from the document and die with it. */
 #ifndef JSON_JSON_READ_H
 #define JSON_JSON_READ_H
 
@@ -27,11 +27,15 @@ smoe_status jr_parse(slice text, const char *what, json_value **out, smoe_err *e
 void jr_free(json_value *root);
 
 enum json_kind jr_kind(const json_value *v);
-const char *jr_kind_name(const json_value *v); /* "an array", "null", ... for messages; v may be NULL */
+/* "an array", "null", ... for messages; v may be NULL */
+const char *jr_kind_name(const json_value *v);
 
-const json_value *jr_get(const json_value *object, const char *key); /* NULL: not an object or absent */
-const json_value *jr_at(const json_value *array, size_t i);          /* NULL: not an array or past it */
-size_t jr_len(const json_value *v);                                  /* of an array or object, else 0 */
+/* NULL: not an object or absent */
+const json_value *jr_get(const json_value *object, const char *key);
+/* NULL: not an array or past it */
+const json_value *jr_at(const json_value *array, size_t i);
+/* of an array or object, else 0 */
+size_t jr_len(const json_value *v);
 
 bool jr_is_null(const json_value *v);               /* true for NULL pointers too */
 bool jr_bool(const json_value *v, bool *out);       /* false when it is something else */

@@ -21,7 +21,8 @@ void jw_begin_array(json_writer *w);
 void jw_end_array(json_writer *w);
 void jw_key(json_writer *w, const char *key);
 void jw_key_slice(json_writer *w, slice key);
-void jw_string(json_writer *w, slice s); /* valid UTF-8 kept as it is; only what must be is escaped */
+/* valid UTF-8 kept as it is; only what must be is escaped */
+void jw_string(json_writer *w, slice s);
 void jw_cstr(json_writer *w, const char *s);
 void jw_int(json_writer *w, int64_t v);
 void jw_uint(json_writer *w, uint64_t v);

@@ -1,8 +1,8 @@
 /* forward.c: the whole of qwen3_moe on one page. Start reading here.
  *
  *   x = embedding of the token
- *   each layer:  x += attention(rms_norm(x))        q, k normalised per head, rotated; grouped queries
- *                x += experts(rms_norm(x))          or one dense MLP
+ *   each layer:  x += attention(rms_norm(x))    q, k normalised per head, rotated; grouped queries
+ *                x += experts(rms_norm(x))      or one dense MLP
  *   logits = output * rms_norm(x)
  *
  * A pass takes a batch of tokens (one while decoding). Every result is independent of the batch. */
@@ -103,13 +103,15 @@ smoe_status forward_logits(forward_ctx *f, uint32_t i, const float **logits, smo
 {
     const model_config *cfg = &f->w->config;
     scratch *s = f->s;
-    f->compute.k->rms_norm(s->x + (size_t)i * cfg->n_embd, f->w->output_norm, s->x_norm, cfg->n_embd,
-                           cfg->rms_eps);
+    f->compute.k->rms_norm(s->x + (size_t)i * cfg->n_embd, f->w->output_norm, s->x_norm,
+                           cfg->n_embd, cfg->rms_eps);
     matmul(&f->compute, &f->w->output, NULL, s->x_norm, 1, s->logits);
     for (uint32_t v = 0; v < cfg->n_vocab; v++) {
         if (!isfinite(s->logits[v])) {
-            return err_set(err, SMOE_NUMERIC, "the logit of token %u is not finite; the model's files "
-                           "are damaged or the model overflows", v);
+            return err_set(err, SMOE_NUMERIC,
+                           "the logit of token %u is not finite; the model's files "
+                           "are damaged or the model overflows",
+                           v);
         }
     }
     *logits = s->logits;

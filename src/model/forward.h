@@ -23,8 +23,9 @@ typedef struct forward_ctx {
 /* Fills the tables (inverse frequencies) that a pass reads from the scratch. */
 void forward_init(forward_ctx *f);
 
-/* Runs n tokens (1 .. s->n_batch) at positions pos0 .. pos0+n-1, whose predecessors are in the KV cache,
- * and writes their keys and values there. Afterwards s->x holds the last layer's output per token.
+/* Runs n tokens (1 .. s->n_batch) at positions pos0 .. pos0+n-1, whose predecessors are in the KV
+ * cache, and writes their keys and values there. Afterwards s->x holds the last layer's output per
+ * token.
  * SMOE_CANCELLED, or the expert source's error: positions from pos0 on are then undefined. */
 smoe_status forward(forward_ctx *f, const int32_t *ids, uint32_t n, uint32_t pos0, smoe_err *err);
 

@@ -1,7 +1,8 @@
 /* kv_cache.h: keys and values of every position so far, one contiguous run per layer and kv head.
  *
- * k and v: [n_layer][n_head_kv][n_ctx][n_embd_head] in f16 or f32. Truncation is free: positions past
- * the valid length are simply written again. Which positions are valid is the session's knowledge. */
+ * k and v: [n_layer][n_head_kv][n_ctx][n_embd_head] in f16 or f32. Truncation is free: positions
+ * past the valid length are simply written again. Which positions are valid is the session's
+ * knowledge. */
 #ifndef MODEL_KV_CACHE_H
 #define MODEL_KV_CACHE_H
 
@@ -26,7 +27,8 @@ smoe_status kv_cache_init(kv_cache *kv, const model_config *cfg, dtype type, uin
 void kv_cache_fini(kv_cache *kv);
 
 /* Row of one position; the rows of the positions after it follow. */
-static inline size_t kv_cache_at(const kv_cache *kv, uint32_t layer, uint32_t head, uint32_t position)
+static inline size_t kv_cache_at(const kv_cache *kv, uint32_t layer, uint32_t head,
+                                 uint32_t position)
 {
     return (((size_t)layer * kv->n_head_kv + head) * kv->n_ctx + position) * kv->row_bytes;
 }

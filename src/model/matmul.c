@@ -1,7 +1,8 @@
 /* matmul.c: see matmul.h. */
 #include "model/matmul.h"
 
-enum { MATMUL_GRAIN_WEIGHTS = 16 * 1024 }; /* fewer weights than this are not worth a second thread */
+/* fewer weights than this are not worth a second thread */
+enum { MATMUL_GRAIN_WEIGHTS = 16 * 1024 };
 
 struct matmul_job {
     const compute *c;

@@ -1,7 +1,7 @@
 /* matmul.h: weights times activations, rows spread over the threads.
  *
- * Every output is kernels->vec_dot of one weight row and one activation row, whatever the batch and the
- * thread: a batch of n equals n single calls, bit for bit. */
+ * Every output is kernels->vec_dot of one weight row and one activation row, whatever the batch and
+ * the thread: a batch of n equals n single calls, bit for bit. */
 #ifndef MODEL_MATMUL_H
 #define MODEL_MATMUL_H
 
@@ -12,7 +12,8 @@
 typedef struct compute {
     const kernels *k;
     pool *pool;
-    float *row_scratch;     /* [n_threads][row_scratch_len]: one dequantised weight row per thread */
+    /* [n_threads][row_scratch_len]: one dequantised weight row per thread */
+    float *row_scratch;
     uint64_t row_scratch_len;
 } compute;
 

@@ -1,8 +1,8 @@
 /* moe.c: see moe.h.
  *
- * The tokens of a batch are grouped by expert: each expert of the union is acquired once. What expert e
- * gives token t at rank r is kept at moe[t][r]; the final sum over ranks has one order, whatever the
- * order in which experts were computed. */
+ * The tokens of a batch are grouped by expert: each expert of the union is acquired once. What
+ * expert e gives token t at rank r is kept at moe[t][r]; the final sum over ranks has one order,
+ * whatever the order in which experts were computed. */
 #include "model/moe.h"
 
 #include <string.h>
@@ -38,8 +38,10 @@ static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *e
                            cfg->n_expert_used, cfg->norm_topk_prob,
                            s->experts + (size_t)t * cfg->n_expert_used,
                            s->expert_weights + (size_t)t * cfg->n_expert_used)) {
-            return err_set(err, SMOE_NUMERIC, "the router of layer %u gave a value that is not finite; "
-                           "the model's files are damaged or the model overflows", layer);
+            return err_set(err, SMOE_NUMERIC,
+                           "the router of layer %u gave a value that is not finite; "
+                           "the model's files are damaged or the model overflows",
+                           layer);
         }
     }
     return SMOE_OK;

@@ -76,7 +76,8 @@ void rope_cos_sin(const rope_config *rope, const float *inv_freq, uint32_t n_emb
 {
     double scale = rope->kind == ROPE_YARN ? rope->attention_factor : 1;
     for (uint32_t i = 0; i < n_embd_head / 2; i++) {
-        /* The reference multiplies in float32; at long positions that rounding is part of the model. */
+        /* The reference multiplies in float32; at long positions that rounding is part of the
+         * model. */
         float angle = (float)position * inv_freq[i];
         double s, c;
         dmath_sincos(angle, &s, &c);

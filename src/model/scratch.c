@@ -1,4 +1,4 @@
-/* scratch.c: see scratch.h. One workspace, laid out twice: once to measure it, once to hand it out. */
+/* scratch.c: see scratch.h. One workspace, laid out twice: to measure it, then to hand it out. */
 #include "model/scratch.h"
 
 #include <stdint.h>

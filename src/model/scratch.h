@@ -23,8 +23,8 @@ typedef struct scratch {
     float *expert_x;       /* [n_batch][n_embd] the tokens of one expert, gathered */
     float *gate, *up;      /* [n_batch][max(n_ff, n_ff_exp)] */
     float *expert_y;       /* [n_batch][n_embd] what one expert gives */
-    float *moe;            /* [n_batch][n_expert_used][n_embd] by token and rank, so that the order of
-                              the final sum does not depend on the order of the experts */
+    float *moe;            /* [n_batch][n_expert_used][n_embd] by token and rank: the order of the
+                              final sum does not depend on the order of the experts */
     uint32_t *expert_rows; /* [n_batch] token * n_expert_used + rank */
     float *logits;         /* [n_vocab] */
     float *inv_freq;       /* [n_embd_head / 2] */

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "quant/quant.h"
 
-/* Reads the tensor of a role to its own place in the blob and verifies its checksum. Its shape is the
- * configuration's: scout_open has checked that. */
+/* Reads the tensor of a role to its own place in the blob and verifies its checksum. Its shape is
+ * the configuration's: scout_open has checked that. */
 static smoe_status load(weights *w, const scout *s, enum tensor_role role, int32_t layer,
                         scout_tensor *out, const uint8_t **data, smoe_err *err)
 {

@@ -1,7 +1,7 @@
 /* weights.h: the scout in memory: every dense tensor of the model, resident for the engine's life.
  *
- * Each tensor is read once, its checksum verified, into pages that the kernel cannot drop. Matrices stay
- * in their stored type; vectors (norms, biases) are widened to f32. */
+ * Each tensor is read once, its checksum verified, into pages that the kernel cannot drop. Matrices
+ * stay in their stored type; vectors (norms, biases) are widened to f32. */
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H
 
@@ -32,7 +32,8 @@ typedef struct weights {
     matrix output;          /* [n_vocab, n_embd]; the same as token_embd when tied */
     const float *output_norm;
     layer_weights *layers;  /* [n_layer] */
-    uint8_t *blob;          /* mem_pages, laid out as the file; what no tensor needs stays untouched */
+    /* mem_pages, laid out as the file; what no tensor needs stays untouched */
+    uint8_t *blob;
     uint64_t blob_bytes;
     arena arena;            /* the widened vectors and the layer table */
 } weights;

@@ -25,7 +25,7 @@ static void close_fd(int *fd)
 }
 
 /* Away from 0, 1 and 2, which the child's redirections overwrite, and closed in every other child.
- * */
+ */
 static bool move_up(int *fd)
 {
     int moved = fcntl(*fd, F_DUPFD_CLOEXEC, 3);

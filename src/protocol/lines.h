@@ -3,7 +3,7 @@
  * Owns one buffer that never exceeds the cap; when it is full nothing more is read, so a sender
  * feels back-pressure instead of filling memory. A line that alone exceeds the cap is swallowed to
  * its end and reported once, in its place. Lines may be inspected, and removed, before their turn.
- * */
+ */
 #ifndef PROTOCOL_LINES_H
 #define PROTOCOL_LINES_H
 

@@ -4,7 +4,7 @@
  * request that is not exactly in the grammar (docs/protocol.md), with a sentence; whether ids exist
  * and fit is the engine's to say. The one idea: a reply is a stream of fields separated by white
  * space, so a reader that knows only numbers and sentinels can skip every field that holds a '='.
- * */
+ */
 #ifndef PROTOCOL_WIRE_H
 #define PROTOCOL_WIRE_H
 

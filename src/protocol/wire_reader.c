@@ -64,7 +64,7 @@ static bool parse_fraction(slice s, smoe_reply *reply)
 }
 
 /* A known key with an unreadable value is not the protocol; an unknown key is somebody's extension.
- * */
+ */
 static bool counter(wire_reader *r, slice key, slice value)
 {
     smoe_reply *c = &r->reply;

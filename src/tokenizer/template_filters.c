@@ -41,7 +41,7 @@ static smoe_status all_items(tr *r, tv v, const tv **items, size_t *n)
 {
     tv_iter *it = NULL;
     TRY(tr_iter(r, v, &it));
-    *items = it->items + it->at;
+    *items = it->n ? it->items + it->at : it->items; /* no items may be no array */
     *n = it->n - it->at;
     it->at = it->n;
     return tr_spend(r, *n);
