@@ -8,9 +8,12 @@ static const dtype_info types[] = {
     {DTYPE_F32, "f32", "F32", 1, 4, true, false},
     {DTYPE_F16, "f16", "F16", 1, 2, true, false},
     {DTYPE_BF16, "bf16", "BF16", 1, 2, true, false},
+    {DTYPE_Q4_0, "q4_0", "U8", 32, 18, false, true},
     {DTYPE_Q8_0, "q8_0", "U8", 32, 34, false, true},
     {DTYPE_Q2_K, "q2_K", "U8", 256, 84, false, true},
+    {DTYPE_Q3_K, "q3_K", "U8", 256, 110, false, true},
     {DTYPE_Q4_K, "q4_K", "U8", 256, 144, false, true},
+    {DTYPE_Q5_K, "q5_K", "U8", 256, 176, false, true},
     {DTYPE_Q6_K, "q6_K", "U8", 256, 210, false, true},
     {DTYPE_I8, "i8", "I8", 1, 1, false, false},
     {DTYPE_U8, "u8", "U8", 1, 1, false, false},
@@ -55,7 +58,8 @@ uint64_t dtype_row_bytes(dtype type, uint64_t n_elems)
         return 0;
     }
     uint64_t n_bytes;
-    if (__builtin_mul_overflow(n_elems / info->block_elems, (uint64_t)info->block_bytes, &n_bytes)) {
+    if (__builtin_mul_overflow(n_elems / info->block_elems, (uint64_t)info->block_bytes,
+                               &n_bytes)) {
         return 0;
     }
     return n_bytes;

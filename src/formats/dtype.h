@@ -10,9 +10,12 @@
 typedef enum dtype {
     DTYPE_F32 = 0,
     DTYPE_F16 = 1,
+    DTYPE_Q4_0 = 2,
     DTYPE_Q8_0 = 8,
     DTYPE_Q2_K = 10,
+    DTYPE_Q3_K = 11,
     DTYPE_Q4_K = 12,
+    DTYPE_Q5_K = 13,
     DTYPE_Q6_K = 14,
     DTYPE_I8 = 24,
     DTYPE_BF16 = 30,

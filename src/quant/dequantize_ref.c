@@ -9,6 +9,15 @@
 
 #include "quant/blocks.h"
 
+static void dequantize_q4_0(const block_q4_0 *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+
+    for (int e = 0; e < Q4_0_ELEMS; e++) {
+        y[e] = (float)((b->qs[e % 16] >> 4 * (e / 16) & 15) - 8) * d;
+    }
+}
+
 static void dequantize_q8_0(const block_q8_0 *b, float *y)
 {
     const float d = f16_to_f32(half_get(b->d));
@@ -33,6 +42,18 @@ static void dequantize_q2_K(const block_q2_K *b, float *y)
     }
 }
 
+static void dequantize_q3_K(const block_q3_K *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+
+    for (int e = 0; e < QK_K; e++) {
+        const int low = b->qs[32 * (e / 128) + e % 32] >> 2 * (e % 128 / 32) & 3;
+        const int high = b->hmask[e % 32] >> e / 32 & 1;
+        const float scale = d * (float)(q3_K_scale(b->scales, e / 16) - 32);
+        y[e] = scale * (float)((low | high << 2) - 4);
+    }
+}
+
 static void dequantize_q4_K(const block_q4_K *b, float *y)
 {
     const float d = f16_to_f32(half_get(b->d));
@@ -43,6 +64,21 @@ static void dequantize_q4_K(const block_q4_K *b, float *y)
         q4_K_scale_min(b->scales, e / 32, &scale, &min);
         const int q = b->qs[32 * (e / 64) + e % 32] >> 4 * (e % 64 / 32) & 15;
         const float scaled = d * (float)scale * (float)q;
+        y[e] = scaled - dmin * (float)min;
+    }
+}
+
+static void dequantize_q5_K(const block_q5_K *b, float *y)
+{
+    const float d = f16_to_f32(half_get(b->d));
+    const float dmin = f16_to_f32(half_get(b->dmin));
+
+    for (int e = 0; e < QK_K; e++) {
+        uint8_t scale, min;
+        q4_K_scale_min(b->scales, e / 32, &scale, &min);
+        const int low = b->qs[32 * (e / 64) + e % 32] >> 4 * (e % 64 / 32) & 15;
+        const int high = b->qh[e % 32] >> e / 32 & 1;
+        const float scaled = d * (float)scale * (float)(low | high << 4);
         y[e] = scaled - dmin * (float)min;
     }
 }
@@ -71,9 +107,12 @@ bool quant_supported(dtype type)
     case DTYPE_F32:
     case DTYPE_F16:
     case DTYPE_BF16:
+    case DTYPE_Q4_0:
     case DTYPE_Q8_0:
     case DTYPE_Q2_K:
+    case DTYPE_Q3_K:
     case DTYPE_Q4_K:
+    case DTYPE_Q5_K:
     case DTYPE_Q6_K:
         return true;
     default:
@@ -95,6 +134,11 @@ void dequantize_row_ref(dtype type, const void *x, float *y, int64_t n)
     case DTYPE_BF16:
         dequantize_halves(x, y, n, bf16_to_f32);
         break;
+    case DTYPE_Q4_0:
+        for (int64_t i = 0; i < n / Q4_0_ELEMS; i++) {
+            dequantize_q4_0((const block_q4_0 *)x + i, y + i * Q4_0_ELEMS);
+        }
+        break;
     case DTYPE_Q8_0:
         for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
             dequantize_q8_0((const block_q8_0 *)x + i, y + i * Q8_0_ELEMS);
@@ -105,9 +149,19 @@ void dequantize_row_ref(dtype type, const void *x, float *y, int64_t n)
             dequantize_q2_K((const block_q2_K *)x + i, y + i * QK_K);
         }
         break;
+    case DTYPE_Q3_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            dequantize_q3_K((const block_q3_K *)x + i, y + i * QK_K);
+        }
+        break;
     case DTYPE_Q4_K:
         for (int64_t i = 0; i < n / QK_K; i++) {
             dequantize_q4_K((const block_q4_K *)x + i, y + i * QK_K);
+        }
+        break;
+    case DTYPE_Q5_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            dequantize_q5_K((const block_q5_K *)x + i, y + i * QK_K);
         }
         break;
     case DTYPE_Q6_K:

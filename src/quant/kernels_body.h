@@ -94,6 +94,20 @@ static void decode_bf16(const void *blocks, float *y, int64_t n_blocks)
     }
 }
 
+static void decode_q4_0(const void *blocks, float *y, int64_t n_blocks)
+{
+    const block_q4_0 *b = blocks;
+    const v16 eight = v16_set1(8.0f);
+
+    for (int64_t i = 0; i < n_blocks; i++, b++, y += Q4_0_ELEMS) {
+        const v16 d = v16_set1(f16_scale(half_get(b->d)));
+        const b16 bytes = b16_load(b->qs);
+        v16_store(y, v16_mul(v16_sub(v16_from_u8(b16_and(bytes, 15)), eight), d));
+        v16_store(y + LANES,
+                  v16_mul(v16_sub(v16_from_u8(b16_and(b16_shr(bytes, 4), 15)), eight), d));
+    }
+}
+
 static void decode_q8_0(const void *blocks, float *y, int64_t n_blocks)
 {
     const block_q8_0 *b = blocks;
@@ -131,6 +145,30 @@ static void decode_q2_K(const void *blocks, float *y, int64_t n_blocks)
     }
 }
 
+static inline void decode_block_q3_K(const block_q3_K *b, float *y)
+{
+    const float d = f16_scale(half_get(b->d));
+
+    for (int g = 0; g < 16; g++) { /* 16 bytes hold 2 bits of four groups, the third of eight */
+        const int shift = 2 * (g % 8 / 2);
+        const b16 bytes = b16_load(b->qs + 32 * (g / 8) + 16 * (g % 2));
+        const b16 low = b16_and(b16_shr(bytes, shift), 3);
+        const b16 high = b16_and(b16_shr(b16_load(b->hmask + 16 * (g % 2)), g / 2), 1);
+        const v16 q = v16_sub(v16_from_u8(b16_or(low, b16_shl(high, 2))), v16_set1(4.0f));
+        const float scale = d * (float)(q3_K_scale(b->scales, g) - 32);
+        v16_store(y + 16 * g, v16_mul(v16_set1(scale), q));
+    }
+}
+
+static void decode_q3_K(const void *blocks, float *y, int64_t n_blocks)
+{
+    const block_q3_K *b = blocks;
+
+    for (int64_t i = 0; i < n_blocks; i++) {
+        decode_block_q3_K(b + i, y + i * QK_K);
+    }
+}
+
 static inline void decode_block_q4_K(const block_q4_K *b, float *y)
 {
     const float d = f16_scale(half_get(b->d));
@@ -158,6 +196,34 @@ static void decode_q4_K(const void *blocks, float *y, int64_t n_blocks)
 
     for (int64_t i = 0; i < n_blocks; i++) {
         decode_block_q4_K(b + i, y + i * QK_K);
+    }
+}
+
+static inline void decode_block_q5_K(const block_q5_K *b, float *y)
+{
+    const float d = f16_scale(half_get(b->d));
+    const float dmin = f16_scale(half_get(b->dmin));
+
+    for (int g = 0; g < 8; g++) { /* as q4_K, with the fifth bits of all groups in 32 bytes */
+        uint8_t scale, min;
+        q4_K_scale_min(b->scales, g, &scale, &min);
+        for (int i = 0; i < 32; i += LANES) {
+            const b16 bytes = b16_load(b->qs + 32 * (g / 2) + i);
+            const b16 low = b16_and(b16_shr(bytes, 4 * (g % 2)), 15);
+            const b16 high = b16_and(b16_shr(b16_load(b->qh + i), g), 1);
+            const v16 q = v16_from_u8(b16_or(low, b16_shl(high, 4)));
+            v16_store(y + 32 * g + i, v16_sub(v16_mul(v16_set1(d * (float)scale), q),
+                                              v16_set1(dmin * (float)min)));
+        }
+    }
+}
+
+static void decode_q5_K(const void *blocks, float *y, int64_t n_blocks)
+{
+    const block_q5_K *b = blocks;
+
+    for (int64_t i = 0; i < n_blocks; i++) {
+        decode_block_q5_K(b + i, y + i * QK_K);
     }
 }
 
@@ -191,9 +257,12 @@ static void decode_q6_K(const void *blocks, float *y, int64_t n_blocks)
 static const block_layout LAYOUT_F32 = {LANES, LANES * sizeof(float), decode_f32};
 static const block_layout LAYOUT_F16 = {LANES, LANES * sizeof(uint16_t), decode_f16};
 static const block_layout LAYOUT_BF16 = {LANES, LANES * sizeof(uint16_t), decode_bf16};
+static const block_layout LAYOUT_Q4_0 = {Q4_0_ELEMS, sizeof(block_q4_0), decode_q4_0};
 static const block_layout LAYOUT_Q8_0 = {Q8_0_ELEMS, sizeof(block_q8_0), decode_q8_0};
 static const block_layout LAYOUT_Q2_K = {QK_K, sizeof(block_q2_K), decode_q2_K};
+static const block_layout LAYOUT_Q3_K = {QK_K, sizeof(block_q3_K), decode_q3_K};
 static const block_layout LAYOUT_Q4_K = {QK_K, sizeof(block_q4_K), decode_q4_K};
+static const block_layout LAYOUT_Q5_K = {QK_K, sizeof(block_q5_K), decode_q5_K};
 static const block_layout LAYOUT_Q6_K = {QK_K, sizeof(block_q6_K), decode_q6_K};
 
 static inline const block_layout *layout_of(dtype type)
@@ -202,9 +271,12 @@ static inline const block_layout *layout_of(dtype type)
     case DTYPE_F32: return &LAYOUT_F32;
     case DTYPE_F16: return &LAYOUT_F16;
     case DTYPE_BF16: return &LAYOUT_BF16;
+    case DTYPE_Q4_0: return &LAYOUT_Q4_0;
     case DTYPE_Q8_0: return &LAYOUT_Q8_0;
     case DTYPE_Q2_K: return &LAYOUT_Q2_K;
+    case DTYPE_Q3_K: return &LAYOUT_Q3_K;
     case DTYPE_Q4_K: return &LAYOUT_Q4_K;
+    case DTYPE_Q5_K: return &LAYOUT_Q5_K;
     case DTYPE_Q6_K: return &LAYOUT_Q6_K;
     default: return NULL;
     }

@@ -1,5 +1,6 @@
 /* quantize_ref.c: floats to blocks, bit for bit as ggml's reference quantisers do without an
- * importance matrix (quantize_row_q8_0_ref, _q2_K_ref, _q4_K_ref, _q6_K_ref).
+ * importance matrix (quantize_row_q4_0_ref, _q8_0_ref, _q2_K_ref, _q3_K_ref, _q4_K_ref,
+ * _q5_K_ref, _q6_K_ref).
  *
  * The one idea: equal bits need equal arithmetic, so every sum runs in ggml's order, in float, with
  * one rounding per operation (the build forbids contraction). A block that holds a weight that is
@@ -7,6 +8,7 @@
 #include "quant/quant.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "quant/blocks.h"
@@ -48,6 +50,34 @@ static void quantize_q8_0(const float *x, block_q8_0 *b)
         /* 1/d overflows when d is subnormal; the product may then be infinite or NaN. */
         const float q = roundf(x[e] * inverse);
         b->qs[e] = (int8_t)(q >= -127 && q <= 127 ? (int)q : 0);
+    }
+}
+
+/* ---- q4_0: the extreme weight gets level -8 ---- */
+
+static void quantize_q4_0(const float *x, block_q4_0 *b)
+{
+    float abs_max = 0, extreme = 0;
+
+    memset(b, 0, sizeof(*b));
+    if (!all_finite(x, Q4_0_ELEMS)) {
+        half_put(b->d, F16_NAN);
+        return;
+    }
+    for (int e = 0; e < Q4_0_ELEMS; e++) {
+        if (abs_max < fabsf(x[e])) {
+            abs_max = fabsf(x[e]);
+            extreme = x[e];
+        }
+    }
+    const float d = extreme / -8;
+    const float inverse = d != 0 ? 1.0f / d : 0.0f;
+    half_put(b->d, f16_from_f32(d));
+    for (int e = 0; e < Q4_0_ELEMS; e++) {
+        /* 1/d overflows when d is subnormal; the product may then be infinite or NaN. */
+        const float q = x[e] * inverse + 8.5f;
+        const int level = q >= 0 && q < 17 ? clamp_int((int)q, 0, 15) : 0; /* d is then 0 as f16 */
+        b->qs[e % 16] |= (uint8_t)(level << 4 * (e / 16));
     }
 }
 
@@ -138,7 +168,116 @@ static void quantize_q6_K(const float *x, block_q6_K *b)
     q6_K_put_levels(b, q);
 }
 
-/* ---- q2_K and q4_K: x ~ scale * q - min, both >= 0 ---- */
+/* ---- q3_K: q = 4 + round(x / scale), scale of either sign ---- */
+
+enum { Q3_GROUP = 16, Q3_MAX = 4 };
+
+/* One pass over the group: moves each level to where the others want it, if the fit gets better. */
+static bool q3_improve(const float x[Q3_GROUP], int levels[Q3_GROUP], float *sum_xl, float *sum_l2)
+{
+    bool changed = false;
+
+    for (int i = 0; i < Q3_GROUP; i++) {
+        const float weight = x[i] * x[i];
+        float xl = *sum_xl - weight * x[i] * (float)levels[i];
+        if (!(xl > 0)) {
+            continue;
+        }
+        float l2 = *sum_l2 - weight * (float)levels[i] * (float)levels[i];
+        const int level = clamp_int(nearest_int(x[i] * l2 / xl), -Q3_MAX, Q3_MAX - 1);
+        if (level == levels[i]) {
+            continue;
+        }
+        xl += weight * x[i] * (float)level;
+        l2 += weight * (float)level * (float)level;
+        if (l2 > 0 && xl * xl * *sum_l2 > *sum_xl * *sum_xl * l2) {
+            levels[i] = level;
+            *sum_xl = xl;
+            *sum_l2 = l2;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* The best scale of one group, and its levels + 4 (ggml: make_q3_quants with do_rmse). */
+static float q3_fit_group(const float x[Q3_GROUP], uint8_t q[Q3_GROUP])
+{
+    int levels[Q3_GROUP];
+    float abs_max = 0, extreme = 0, sum_xl = 0, sum_l2 = 0;
+
+    for (int i = 0; i < Q3_GROUP; i++) {
+        if (fabsf(x[i]) > abs_max) {
+            abs_max = fabsf(x[i]);
+            extreme = x[i];
+        }
+    }
+    if (abs_max < GROUP_MIN_ABS) {
+        memset(q, 0, Q3_GROUP);
+        return 0;
+    }
+    const float inverse = (float)-Q3_MAX / extreme;
+    for (int i = 0; i < Q3_GROUP; i++) {
+        const float weight = x[i] * x[i];
+        levels[i] = clamp_int(nearest_int(inverse * x[i]), -Q3_MAX, Q3_MAX - 1);
+        sum_xl += weight * x[i] * (float)levels[i];
+        sum_l2 += weight * (float)levels[i] * (float)levels[i];
+    }
+    for (int pass = 0; pass < 5 && q3_improve(x, levels, &sum_xl, &sum_l2); pass++) {
+    }
+    for (int i = 0; i < Q3_GROUP; i++) {
+        q[i] = (uint8_t)(levels[i] + Q3_MAX);
+    }
+    return sum_l2 > 0 ? sum_xl / sum_l2 : 0.0f;
+}
+
+static void q3_put_scale(uint8_t scales[12], int g, int scale)
+{
+    scales[g % 8] |= (uint8_t)((scale & 15) << 4 * (g / 8));
+    scales[8 + g % 4] |= (uint8_t)(scale >> 4 << 2 * (g / 4));
+}
+
+static void quantize_q3_K(const float *x, block_q3_K *b)
+{
+    uint8_t q[QK_K];
+    float scales[QK_K / Q3_GROUP];
+    float abs_max = 0, extreme = 0;
+
+    memset(b, 0, sizeof(*b));
+    if (!all_finite(x, QK_K)) {
+        half_put(b->d, F16_NAN);
+        return;
+    }
+    for (int g = 0; g < QK_K / Q3_GROUP; g++) {
+        scales[g] = q3_fit_group(x + Q3_GROUP * g, q + Q3_GROUP * g);
+        if (fabsf(scales[g]) > abs_max) {
+            abs_max = fabsf(scales[g]);
+            extreme = scales[g];
+        }
+    }
+    if (extreme != 0) {
+        const float inverse = -32.0f / extreme;
+        for (int g = 0; g < QK_K / Q3_GROUP; g++) {
+            q3_put_scale(b->scales, g, clamp_int(nearest_int(inverse * scales[g]), -32, 31) + 32);
+        }
+        half_put(b->d, f16_from_f32(1 / inverse));
+    }
+    for (int g = 0; g < QK_K / Q3_GROUP; g++) {
+        const float scale = f16_to_f32(half_get(b->d)) * (float)(q3_K_scale(b->scales, g) - 32);
+        for (int i = 0; scale != 0 && i < Q3_GROUP; i++) {
+            const int level = nearest_int(x[Q3_GROUP * g + i] / scale);
+            q[Q3_GROUP * g + i] = (uint8_t)(clamp_int(level, -Q3_MAX, Q3_MAX - 1) + Q3_MAX);
+        }
+    }
+    for (int e = 0; e < QK_K; e++) {
+        b->hmask[e % 32] |= (uint8_t)(q[e] >> 2 << e / 32);
+        b->qs[32 * (e / 128) + e % 32] |= (uint8_t)((q[e] & 3) << 2 * (e % 128 / 32));
+    }
+}
+
+/* ---- q2_K, q4_K and q5_K: x ~ scale * q - min, both >= 0 ---- */
+
+static const affine AFFINE_Q5_K = {Q4_GROUP, 31, 15, -0.5f, false};
 
 static void affine_levels(const affine *a, const float *x, float inverse, float min, uint8_t *q)
 {
@@ -265,15 +404,16 @@ static void quantize_q2_K(const float *x, block_q2_K *b)
     q2_K_put_levels(b, q);
 }
 
-static void quantize_q4_K(const float *x, block_q4_K *b)
+/* d, dmin and scales into a block of zeros, and the levels of both q4_K and q5_K. False when a
+ * weight is not finite: d is then NaN. */
+static bool q4_K_fit(const affine *a, const float *x, block_q4_K *b, uint8_t q[QK_K])
 {
-    uint8_t q[QK_K];
     float weights[Q4_GROUP], scales[Q4_N_GROUPS], mins[Q4_N_GROUPS];
 
     memset(b, 0, sizeof(*b));
     if (!all_finite(x, QK_K)) {
         half_put(b->d, F16_NAN);
-        return;
+        return false;
     }
     for (int g = 0; g < Q4_N_GROUPS; g++) {
         const float *xg = x + Q4_GROUP * g;
@@ -285,13 +425,36 @@ static void quantize_q4_K(const float *x, block_q4_K *b)
         for (int i = 0; i < Q4_GROUP; i++) {
             weights[i] = rms + fabsf(xg[i]);
         }
-        scales[g] = affine_fit_group(&AFFINE_Q4_K, xg, weights, q + Q4_GROUP * g, &mins[g]);
+        scales[g] = affine_fit_group(a, xg, weights, q + Q4_GROUP * g, &mins[g]);
     }
     q4_K_put_scales(b, scales, mins);
     for (int g = 0; g < Q4_N_GROUPS; g++) {
-        affine_requantize(&AFFINE_Q4_K, x + Q4_GROUP * g, scales[g], mins[g], q + Q4_GROUP * g);
+        affine_requantize(a, x + Q4_GROUP * g, scales[g], mins[g], q + Q4_GROUP * g);
     }
-    q4_K_put_levels(b, q);
+    return true;
+}
+
+static void quantize_q4_K(const float *x, block_q4_K *b)
+{
+    uint8_t q[QK_K];
+
+    if (q4_K_fit(&AFFINE_Q4_K, x, b, q)) {
+        q4_K_put_levels(b, q);
+    }
+}
+
+static void quantize_q5_K(const float *x, block_q5_K *b)
+{
+    uint8_t q[QK_K];
+    block_q4_K head; /* the same up to the levels */
+
+    const bool ok = q4_K_fit(&AFFINE_Q5_K, x, &head, q);
+    memset(b, 0, sizeof(*b));
+    memcpy(b, &head, offsetof(block_q4_K, qs));
+    for (int e = 0; ok && e < QK_K; e++) {
+        b->qs[32 * (e / 64) + e % 32] |= (uint8_t)((q[e] & 15) << 4 * (e % 64 / 32));
+        b->qh[e % 32] |= (uint8_t)(q[e] >> 4 << e / 32);
+    }
 }
 
 /* ---- rows ---- */
@@ -317,6 +480,11 @@ void quantize_row_ref(dtype type, const float *x, void *y, int64_t n)
     case DTYPE_BF16:
         quantize_halves(x, y, n, bf16_from_f32);
         break;
+    case DTYPE_Q4_0:
+        for (int64_t i = 0; i < n / Q4_0_ELEMS; i++) {
+            quantize_q4_0(x + i * Q4_0_ELEMS, (block_q4_0 *)y + i);
+        }
+        break;
     case DTYPE_Q8_0:
         for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
             quantize_q8_0(x + i * Q8_0_ELEMS, (block_q8_0 *)y + i);
@@ -327,9 +495,19 @@ void quantize_row_ref(dtype type, const float *x, void *y, int64_t n)
             quantize_q2_K(x + i * QK_K, (block_q2_K *)y + i);
         }
         break;
+    case DTYPE_Q3_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            quantize_q3_K(x + i * QK_K, (block_q3_K *)y + i);
+        }
+        break;
     case DTYPE_Q4_K:
         for (int64_t i = 0; i < n / QK_K; i++) {
             quantize_q4_K(x + i * QK_K, (block_q4_K *)y + i);
+        }
+        break;
+    case DTYPE_Q5_K:
+        for (int64_t i = 0; i < n / QK_K; i++) {
+            quantize_q5_K(x + i * QK_K, (block_q5_K *)y + i);
         }
         break;
     case DTYPE_Q6_K:

@@ -396,6 +396,9 @@ static smoe_status p_subscript(parser *p, tn *node)
             TRY(p_expression(p, true, &parts[i]));
         }
     }
+    if (!is_slice && !parts[0]) {
+        return p_fail(p, "expected an index, found '%.*s'", SLICE_ARG(p->tok->text));
+    }
     if (!is_slice) {
         node->kind = TN_ITEM;
         node->b = parts[0];

@@ -455,7 +455,8 @@ static smoe_status choose(tr *r, tv in, const tr_args *args, bool by_attribute, 
     }
     bool has_test = args->n_pos > skip;
     TRY(has_test ? inner_id(r, args->pos[skip], false, &id) : SMOE_OK);
-    tr_args rest = {args->pos + skip + has_test, args->n_pos - skip - has_test, args->kw,
+    size_t n_own = skip + has_test; /* with none there may be no array */
+    tr_args rest = {n_own ? args->pos + n_own : args->pos, args->n_pos - n_own, args->kw,
                     args->n_kw};
     const tv *items;
     size_t n, n_chosen = 0;
