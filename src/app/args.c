@@ -1,0 +1,36 @@
+/* args.c: see args.h. */
+#include "app/args.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+smoe_status args_parse_ids(const char *text, const char *flag, smoe_ids *ids, smoe_err *err)
+{
+    const char *p = text;
+    for (;;) {
+        char *end;
+        long long v = strtoll(p, &end, 10);
+        if (!isdigit((unsigned char)*p) || v > INT32_MAX || (*end && *end != ',')) {
+            return err_set(err, SMOE_USAGE, "--%s takes token ids such as 1,2,3; \"%.40s\" is none",
+                           flag, p);
+        }
+        TRY(smoe_ids_push(ids, (int32_t)v, err));
+        if (!*end) {
+            return SMOE_OK;
+        }
+        p = end + 1;
+    }
+}
+
+smoe_status args_parse_kv_type(const char *text, smoe_kv_type *type, smoe_err *err)
+{
+    if (!text) {
+        return SMOE_OK;
+    }
+    if (strcmp(text, "f16") != 0 && strcmp(text, "f32") != 0) {
+        return err_set(err, SMOE_USAGE, "--kv-type is f16 or f32, not \"%s\"", text);
+    }
+    *type = strcmp(text, "f32") == 0 ? SMOE_KV_F32 : SMOE_KV_F16;
+    return SMOE_OK;
+}

@@ -1,0 +1,256 @@
+/* engine_main.c: the program smoe-engine: flags, then one request or --serve. Diagnostics go to
+ * stderr only. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "app/args.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "formats/vault.h"
+#include "protocol/serve.h"
+#include "smoe/engine.h"
+#include "smoe/tokenizer.h"
+
+enum { TOKENIZER_MAX_BYTES = 256 << 20, DEFAULT_SEED = 1337 };
+
+struct engine_flags {
+    smoe_engine_params engine;
+    smoe_session_params session;
+    smoe_sampling sampling;
+    const char *tokens_in, *eos_ids, *kv_type;
+    uint32_t n_tokens, n_spec, n_workers;
+    bool serve, raw_ids, instrument, help, version;
+    bool spec_seen, workers_seen;
+};
+
+static int fail(const smoe_err *err)
+{
+    fprintf(stderr, "smoe-engine: %s\n", err->text);
+    return err->code == SMOE_USAGE ? 2 : 1;
+}
+
+static void log_sentence(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    fprintf(stderr, "smoe-engine: %s\n", sentence);
+}
+
+static smoe_status check_flags(struct engine_flags *f, smoe_err *err)
+{
+    if (!f->engine.vault_path || !f->engine.scout_path) {
+        return err_set(err, SMOE_USAGE,
+                       "--%s is missing; both --vault FILE and --scout FILE are needed",
+                       f->engine.vault_path ? "scout" : "vault");
+    }
+    if (f->serve == (f->tokens_in != NULL)) {
+        return err_set(err, SMOE_USAGE, f->serve ? "--serve and --tokens-in exclude each other"
+                                                 : "say what to do: --serve, or --tokens-in IDS");
+    }
+    if (f->serve && (f->raw_ids || f->n_tokens)) {
+        return err_set(err, SMOE_USAGE,
+                       "--%s belongs to --tokens-in; with --serve each request says it itself",
+                       f->raw_ids ? "raw-ids" : "tokens");
+    }
+    if (f->spec_seen) {
+        return err_set(err, SMOE_USAGE, "--spec is not available in this version: experts are not "
+                       "predicted yet; leave the flag out");
+    }
+    if (f->workers_seen) {
+        return err_set(err, SMOE_USAGE,
+                       "--workers is not available in this version: experts are read by "
+                       "the thread that needs them; leave the flag out");
+    }
+    return args_parse_kv_type(f->kv_type, &f->engine.kv_type, err);
+}
+
+static smoe_status parse_flags(struct engine_flags *f, int argc, char **argv, smoe_err *err)
+{
+    const opt table[] = {
+        {"vault", OPT_TEXT, &f->engine.vault_path, 0, 0, "FILE", "the experts (<stem>.smoe)", NULL},
+        {"scout", OPT_TEXT, &f->engine.scout_path, 0, 0, "FILE",
+         "the backbone (<stem>.scout.safetensors)", NULL},
+        {"serve", OPT_FLAG, &f->serve, 0, 0, NULL, "answer requests on stdin (docs/protocol.md)",
+         NULL},
+        {"tokens-in", OPT_TEXT, &f->tokens_in, 0, 0, "IDS", "one request: 1,2,3; then exit", NULL},
+        {"tokens", OPT_U32, &f->n_tokens, 1, 1e9, "N",
+         "with --tokens-in: most tokens to generate (default: what fits)", NULL},
+        {"raw-ids", OPT_FLAG, &f->raw_ids, 0, 0, NULL, "with --tokens-in: print ids, not text",
+         NULL},
+        {"ctx", OPT_U32, &f->engine.n_ctx, 1, 1e9, "N",
+         "context in tokens (default: 4096, or the model's maximum)", NULL},
+        {"max-suffix", OPT_U32, &f->session.max_suffix, 1, 1e9, "N",
+         "most new ids in one request (default: the context)", NULL},
+        {"temperature", OPT_FLOAT, &f->sampling.temperature, 0, 100, "X",
+         "0 = greedy (default 0.6)", NULL},
+        {"top-p", OPT_FLOAT, &f->sampling.top_p, 1e-6, 1, "X", "nucleus (default 0.95)", NULL},
+        {"top-k", OPT_U32, &f->sampling.top_k, 1, 1e9, "N", "candidates (default 50, at most 1024)",
+         NULL},
+        {"rep-penalty", OPT_FLOAT, &f->sampling.rep_penalty, 0.01, 100, "X",
+         "over the last 256 tokens (default 1.1; 1 = none)", NULL},
+        {"seed", OPT_U64, &f->session.seed, 0, 0, "N", "of the sampler (default 1337)", NULL},
+        {"eos-ids", OPT_TEXT, &f->eos_ids, 0, 0, "IDS", "end tokens, instead of the checkpoint's",
+         NULL},
+        {"ring", OPT_U32, &f->engine.n_ring, 0, 4e9, "N", "expert slots; 0 = what fits (default)",
+         NULL},
+        {"mem-limit", OPT_SIZE, &f->engine.mem_limit_bytes, 0, 0, "SIZE",
+         "memory for everything (default: what the machine offers)", NULL},
+        {"threads", OPT_U32, &f->engine.n_threads, 1, 1024, "N", "default: every core allowed",
+         NULL},
+        {"kv-type", OPT_TEXT, &f->kv_type, 0, 0, "TYPE", "KV cache: f16 (default) or f32", NULL},
+        {"instrument", OPT_FLAG, &f->instrument, 0, 0, NULL, "one line per request on stderr",
+         NULL},
+        {"workers", OPT_U32, &f->n_workers, 1, 1024, "N", "not available yet", &f->workers_seen},
+        {"spec", OPT_U32, &f->n_spec, 0, 1024, "N", "not available yet", &f->spec_seen},
+        {"help", OPT_FLAG, &f->help, 0, 0, NULL, "this text", NULL},
+        {"version", OPT_FLAG, &f->version, 0, 0, NULL, "the version", NULL},
+        {NULL, OPT_FLAG, NULL, 0, 0, NULL, NULL, NULL},
+    };
+    const char *none[1];
+    size_t n_none;
+    TRY(opts_parse(table, argc, argv, 1, none, 0, &n_none, err));
+    if (f->help) {
+        char text[8192];
+        opts_help(table, text, sizeof text);
+        printf(
+            "usage: smoe-engine --vault FILE --scout FILE (--serve | --tokens-in IDS) [flags]\n%s",
+            text);
+        return SMOE_OK;
+    }
+    return f->version ? SMOE_OK : check_flags(f, err);
+}
+
+/* What one-shot mode prints: ids, or text through the scout's own tokenizer. */
+struct printer {
+    smoe_tokenizer *tok; /* NULL = ids */
+    smoe_detok detok;
+    bool first;
+};
+
+static bool print_token(void *ctx, int32_t id)
+{
+    struct printer *p = ctx;
+    if (!p->tok) {
+        printf(p->first ? "%d" : " %d", id);
+    } else {
+        char text[4096];
+        size_t n = smoe_detok_push(&p->detok, id, text, sizeof text);
+        if (n != SIZE_MAX) {
+            fwrite(text, 1, n, stdout);
+        }
+    }
+    p->first = false;
+    return fflush(stdout) == 0;
+}
+
+static smoe_status load_tokenizer(const char *scout_path, smoe_tokenizer **tok, smoe_err *err)
+{
+    smoe_status status;
+    scout s;
+    buf json;
+    buf_init(&json, TOKENIZER_MAX_BYTES);
+    TRY(scout_open(&s, scout_path, err));
+    CHECK(scout_read_file(&s, "tokenizer.json", &json, err));
+    CHECK(smoe_tokenizer_new(json.data, json.len, tok, err));
+out:
+    buf_fini(&json);
+    scout_close(&s);
+    return status;
+}
+
+/* One line per request: what it cost, and where the experts came from. */
+static void instrument_line(void *ctx, const smoe_result *r)
+{
+    (void)ctx;
+    double n = r->n_generated ? r->n_generated : 1;
+    fprintf(stderr, "smoe-engine: request prompt=%u cached=%u generated=%u prefill_ms=%.1f "
+            "decode_ms=%.1f acquires=%llu hits=%llu bytes_read=%llu bytes_read_per_token=%.0f\n",
+            r->n_prompt, r->n_cached, r->n_generated, (double)r->prefill_ns / 1e6,
+            (double)r->decode_ns / 1e6, (unsigned long long)r->n_expert_acquires,
+            (unsigned long long)r->n_expert_hits, (unsigned long long)r->bytes_read,
+            (double)r->bytes_read / n);
+}
+
+static smoe_status one_shot(const struct engine_flags *f, smoe_session *session,
+                            const smoe_engine_info *info, const smoe_ids *ids, smoe_err *err)
+{
+    smoe_status status = SMOE_OK;
+    struct printer p = {.first = true};
+    smoe_result result;
+    if (!f->raw_ids) {
+        TRY(load_tokenizer(f->engine.scout_path, &p.tok, err));
+        smoe_detok_init(&p.detok, p.tok);
+    }
+    smoe_request request = {.ids = ids->data, .n_ids = ids->len, .sampling = f->sampling,
+                            .max_tokens = f->n_tokens ? f->n_tokens : info->n_ctx};
+    smoe_events events = {.ctx = &p, .token = print_token};
+    CHECK(smoe_session_generate(session, &request, &events, &result, err));
+    if (p.tok) {
+        char text[16];
+        size_t n = smoe_detok_finish(&p.detok, text, sizeof text);
+        fwrite(text, 1, n == SIZE_MAX ? 0 : n, stdout);
+    }
+    printf("\n");
+    if (f->instrument) {
+        instrument_line(NULL, &result);
+    }
+    if (fflush(stdout) != 0) {
+        CHECK(err_errno(err, SMOE_IO, "standard output cannot be written"));
+    }
+out:
+    smoe_tokenizer_free(p.tok);
+    return status;
+}
+
+static smoe_status run(struct engine_flags *f, smoe_err *err)
+{
+    smoe_status status;
+    smoe_engine *engine = NULL;
+    smoe_session *session = NULL;
+    smoe_ids ids = {0}, eos = {0};
+    if (f->tokens_in) {
+        CHECK(args_parse_ids(f->tokens_in, "tokens-in", &ids, err));
+    }
+    if (f->eos_ids) {
+        CHECK(args_parse_ids(f->eos_ids, "eos-ids", &eos, err));
+        f->session.eos_ids = eos.data;
+        f->session.n_eos_ids = eos.len;
+    }
+    CHECK(smoe_engine_open(&f->engine, &engine, err));
+    CHECK(smoe_session_new(engine, &f->session, &session, err));
+    const smoe_engine_info *info = smoe_engine_get_info(engine);
+    if (f->serve) {
+        serve_options options = {.sampling = f->sampling, .log = log_sentence,
+                                 .done = f->instrument ? instrument_line : NULL};
+        CHECK(serve_run(session, info, &options, STDIN_FILENO, STDOUT_FILENO, err));
+    } else {
+        CHECK(one_shot(f, session, info, &ids, err));
+    }
+out:
+    smoe_session_free(session);
+    smoe_engine_close(engine);
+    smoe_ids_free(&ids);
+    smoe_ids_free(&eos);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    smoe_err err = {0};
+    struct engine_flags f = {.sampling = smoe_sampling_defaults(), .session.seed = DEFAULT_SEED,
+                             .engine.isa = getenv("SMOE_ISA")};
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error of write, not a death */
+    if (parse_flags(&f, argc, argv, &err) != SMOE_OK) {
+        return fail(&err);
+    }
+    if (f.help) {
+        return 0;
+    }
+    if (f.version) {
+        printf("smoe-engine %s\n", SMOE_VERSION);
+        return 0;
+    }
+    return run(&f, &err) == SMOE_OK ? 0 : fail(&err);
+}
