@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Design A4: the same bits whatever the instruction set, threads, ring, batches and prefixes."""
+
+import os
+import random
+import unittest
+
+from harness import ENGINE, SMOE, Engine, golden_model, main, must_run, run, shatter, TINY, WORK
+
+MODELS = {  # name: (model, vocabulary)
+    "kquant-q4_K": (lambda: golden_model("kquant", "q4_K", "q8_0"), 288),
+    "kquant-q2_K": (lambda: golden_model("kquant", "q2_K", "q6_K"), 288),
+    "odd-f32": (lambda: golden_model("odd"), 307),
+    "tiny-q4_K": (lambda: shatter(TINY, "q4_K", "q8_0"), 2048),
+}
+
+
+def isas():
+    """The kernel sets that this processor has."""
+    model = golden_model("odd")
+    for name in ("scalar", "avx2", "avx512", "neon"):
+        env = dict(os.environ, SMOE_ISA=name)
+        if run(ENGINE, *model.files(), "--tokens-in", "1", "--tokens", "1", "--raw-ids",
+               env=env).returncode == 0:
+            yield name
+
+
+def some_ids(seed, n, n_vocab):
+    return [random.Random(f"{seed} {i}").randrange(n_vocab) for i in range(n)]
+
+
+class Determinism(unittest.TestCase):
+    def logits(self, model, ids, *flags, isa=None):
+        env = dict(os.environ, **({"SMOE_ISA": isa} if isa else {}))
+        out = WORK / "logits"
+        must_run(SMOE, "eval", "logits", model.stem, "--ids", ",".join(map(str, ids)), "--out", out,
+                 *flags, env=env)
+        return out.read_bytes()
+
+    def each(self):
+        for name, (make, n_vocab) in MODELS.items():
+            with self.subTest(model=name):
+                yield make(), n_vocab
+
+    def test_instruction_sets(self):
+        names = list(isas())
+        self.assertIn("scalar", names)
+        for model, n_vocab in self.each():
+            for kv in ("f32", "f16"):
+                ids = some_ids("isa", 40, n_vocab)
+                want = self.logits(model, ids, "--kv-type", kv, isa="scalar")
+                self.assertEqual(len(want), 40 * n_vocab * 4)
+                for isa in names[1:]:
+                    self.assertEqual(self.logits(model, ids, "--kv-type", kv, isa=isa), want, isa)
+
+    def test_threads(self):
+        for model, n_vocab in self.each():
+            ids = some_ids("threads", 40, n_vocab)
+            want = self.logits(model, ids, "--threads", 1)
+            for n in (2, 3, 7):
+                self.assertEqual(self.logits(model, ids, "--threads", n), want)
+
+    def test_ring_sizes(self):
+        for model, n_vocab in self.each():
+            ids = some_ids("ring", 40, n_vocab)
+            want = self.logits(model, ids)
+            refused = run(SMOE, "eval", "logits", model.stem, "--ids", "1", "--out", WORK / "x",
+                          "--ring", 1)
+            least = int(refused.stderr.split("give at least ")[1].split()[0])
+            for n in (least, least + 1):
+                self.assertEqual(self.logits(model, ids, "--ring", n), want)
+
+    def test_batches_of_a_long_prompt(self):
+        """300 ids run as 256 + 44; a shorter prompt has the first rows of a longer one."""
+        model, n_vocab = MODELS["tiny-q4_K"][0](), 2048
+        ids = some_ids("long", 300, n_vocab)
+        want = self.logits(model, ids)
+        for n in (1, 2, 17, 256, 257):
+            self.assertEqual(self.logits(model, ids[:n]), want[:n * n_vocab * 4], n)
+
+    def test_prefix_history(self):
+        """Token by token, in pieces, at once, after other prompts: the same answers."""
+        for model, n_vocab in self.each():
+            rng = random.Random(4)
+            ids = some_ids("prefix", 150, n_vocab)
+            flags = ["--eos-ids", 0, "--kv-type", "f16"]
+            with Engine(model, *flags) as engine:
+                want = engine.ask(ids, 12).ids
+            with Engine(model, *flags) as engine:
+                for _ in range(4):
+                    at = 0
+                    while at < len(ids):
+                        at = min(len(ids), at + rng.choice([1, 2, 7, 64]))
+                        engine.ask(ids[:at], rng.choice([1, 5]))
+                    self.assertEqual(engine.ask(ids, 12).ids, want)
+                    engine.ask(ids[:rng.randrange(1, 150)] + some_ids(rng.random(), 9, n_vocab), 3)
+
+    def test_one_shot_equals_serve(self):
+        for model, n_vocab in self.each():
+            ids = some_ids("shot", 20, n_vocab)
+            for extra in (["--temperature", 0], ["--seed", 7], []):
+                flags = ["--eos-ids", 0, *extra]
+                shot = must_run(ENGINE, *model.files(), "--tokens-in", ",".join(map(str, ids)),
+                                "--raw-ids", "--tokens", 40, *flags)
+                with Engine(model, *flags) as engine:
+                    self.assertEqual(engine.ask(ids, 40, "").ids,
+                                     [int(i) for i in shot.stdout.split()])
+
+    def test_seeds(self):
+        model, n_vocab = MODELS["tiny-q4_K"][0](), 2048
+        ids = some_ids("seed", 20, n_vocab)
+        with Engine(model, "--eos-ids", 0) as engine:
+            hot = "t=1.5 p=1 k=1024"
+            first, second = engine.ask(ids, 40, hot).ids, engine.ask(ids, 40, hot).ids
+            self.assertNotEqual(first, second)  # the generator runs on
+            a, b = engine.ask(ids, 40, hot + " s=5").ids, engine.ask(ids, 40, hot + " s=5").ids
+            self.assertEqual(a, b)
+            third = engine.ask(ids, 40, hot).ids
+        with Engine(model, "--eos-ids", 0) as engine:  # s= did not move the session's own generator
+            again = [engine.ask(ids, 40, hot).ids for _ in range(3)]
+        self.assertEqual(again, [first, second, third])
+
+
+if __name__ == "__main__":
+    main()
