@@ -1,14 +1,14 @@
 /* pool.c: see pool.h.
  *
- * A loop is cut into ranges; the caller and the workers claim them one by one from one atomic ticket.
- * The loop is over when every range is done, whether or not every worker has come: on a busy machine
- * a worker that is not scheduled costs nothing. A worker spins for a short while before it sleeps:
- * between the hundreds of small loops of one token, waking a sleeping thread would cost more than the
- * work. The mutex is only for sleeping and waking.
+ * A loop is cut into ranges; the caller and the workers claim them one by one from one atomic
+ * ticket. The loop is over when every range is done, whether or not every worker has come: on a
+ * busy machine a worker that is not scheduled costs nothing. A worker spins for a short while
+ * before it sleeps: between the hundreds of small loops of one token, waking a sleeping thread
+ * would cost more than the work. The mutex is only for sleeping and waking.
  *
- * The ticket holds the loop's number (32 bits), its number of ranges and the next one to claim (16 bits
- * each). A claim below the number of ranges keeps the loop from ending, and so its fields (fn, ctx, n,
- * step) from changing, until that range is counted in n_done. */
+ * The ticket holds the loop's number (32 bits), its number of ranges and the next one to claim (16
+ * bits each). A claim below the number of ranges keeps the loop from ending, and so its fields (fn,
+ * ctx, n, step) from changing, until that range is counted in n_done. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -95,7 +95,8 @@ static uint32_t wait_for_work(pool *p, uint32_t seen)
         }
     }
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->n_sleeping, 1); /* before the last look: announce() looks in the other order */
+    /* before the last look: announce() looks in the other order */
+    atomic_fetch_add(&p->n_sleeping, 1);
     while ((loop = loop_of(atomic_load(&p->ticket))) == seen) {
         pthread_cond_wait(&p->wake, &p->lock);
     }
@@ -160,8 +161,10 @@ smoe_status pool_new(uint32_t n_threads, pool **out, smoe_err *err)
     if (!ok) {
         uint32_t n_asked = p->n_threads;
         pool_free(p);
-        return err_set(err, SMOE_NOMEM, "the system refused to start %u threads; ask for fewer with "
-                       "--threads", n_asked);
+        return err_set(err, SMOE_NOMEM,
+                       "the system refused to start %u threads; ask for fewer with "
+                       "--threads",
+                       n_asked);
     }
     *out = p;
     return SMOE_OK;
