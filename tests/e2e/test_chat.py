@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from harness import SMOE, TIMEOUT_S, main, must_run, run
 
@@ -85,10 +86,10 @@ class Chat(unittest.TestCase):
         terminal.wait_for("> ")
         terminal.type("Hello!\r")
         terminal.wait_for(r"tok/s")
-        child = run("pgrep", "-P", terminal.process.pid, "smoe-engine")
-        if child.returncode:
-            self.skipTest("no pgrep here")
-        os.kill(int(child.stdout.split()[0]), signal.SIGKILL)
+        pid = terminal.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        self.assertEqual(len(children), 1)
+        os.kill(int(children[0]), signal.SIGKILL)
         terminal.wait_for("> ")
         terminal.type("Hello!\r")
         terminal.wait_for(r"engine died \(exit 137\) - restarting")
