@@ -1,5 +1,5 @@
 /* cmd_inspect.c: `smoe inspect`: what a model's two files hold; with --verify, whether every byte
- * of them is still what was written. */
+ * of them is still what was written; with --export, one matrix out of them. */
 #include <stdio.h>
 
 #include "app/app.h"
@@ -13,10 +13,12 @@ enum { MAX_JSON_BYTES = 16 << 20, N_TYPES = 7 };
 
 struct inspect {
     const char *model;
+    const char *export_name, *export_path; /* both or none */
     bool verify, json, help;
     vault v;
     scout s;
     uint64_t n_params, n_params_active; /* all, and what one token touches */
+    exported_matrix exported;
     struct {
         dtype type;
         uint64_t n_tensors, n_bytes;
@@ -191,6 +193,19 @@ static void json_ids(json_writer *w, const char *key, const int32_t *ids, size_t
     jw_end_array(w);
 }
 
+static void json_exported(json_writer *w, const struct inspect *in)
+{
+    jw_key(w, "exported");
+    jw_begin_object(w);
+    json_text(w, "name", in->export_name);
+    json_text(w, "type", dtype_get(in->exported.type)->name);
+    json_u64(w, "rows", in->exported.rows);
+    json_u64(w, "cols", in->exported.cols);
+    json_u64(w, "bytes", in->exported.n_bytes);
+    json_text(w, "file", in->export_path);
+    jw_end_object(w);
+}
+
 static smoe_status print_json(const struct inspect *in, smoe_err *err)
 {
     buf text;
@@ -223,6 +238,9 @@ static smoe_status print_json(const struct inspect *in, smoe_err *err)
     if (in->verify) {
         json_bool(&w, "verified", true); /* a failure ends the command before this line */
     }
+    if (in->export_name != NULL) {
+        json_exported(&w, in);
+    }
     jw_end_object(&w);
     smoe_status status = jw_finish(&w, err);
     if (status == SMOE_OK) {
@@ -254,6 +272,20 @@ static smoe_status verify(struct inspect *in, smoe_err *err)
     return status;
 }
 
+static void print_done(const struct inspect *in)
+{
+    if (in->verify) {
+        printf("verified      %zu tensors and %zu records: every checksum matches\n",
+               in->s.st.n_tensors, in->v.n_records);
+    }
+    if (in->export_name != NULL) {
+        const exported_matrix *m = &in->exported;
+        printf("exported      %s: %llu x %llu of %s, %llu bytes in %s\n", in->export_name,
+               (unsigned long long)m->rows, (unsigned long long)m->cols, dtype_get(m->type)->name,
+               (unsigned long long)m->n_bytes, in->export_path);
+    }
+}
+
 static smoe_status run(struct inspect *in, smoe_err *err)
 {
     smoe_status status;
@@ -271,11 +303,13 @@ static smoe_status run(struct inspect *in, smoe_err *err)
     if (in->verify) {
         CHECK(verify(in, err));
     }
+    if (in->export_name != NULL) {
+        CHECK(shatter_export(&in->v, &in->s, in->export_name, in->export_path, &in->exported, err));
+    }
     if (in->json) {
         CHECK(print_json(in, err));
-    } else if (in->verify) {
-        printf("verified      %zu tensors and %zu records: every checksum matches\n",
-               in->s.st.n_tensors, in->v.n_records);
+    } else {
+        print_done(in);
     }
 out:
     scout_close(&in->s);
@@ -284,6 +318,11 @@ out:
     mem_free(scout_path);
     return status;
 }
+
+static const char export_help[] =
+    "NAME is a tensor of the scout (model.layers.0.self_attn.q_proj.weight) or one matrix of an\n"
+    "expert: blk.LAYER.exp.EXPERT.gate, .up or .down. FILE gets its rows one after another, in\n"
+    "ggml's standard blocks of its type, bit for bit what smoe shatter quantised, nothing else.\n";
 
 int cmd_inspect(int argc, char **argv)
 {
@@ -295,6 +334,16 @@ int cmd_inspect(int argc, char **argv)
          .kind = OPT_FLAG,
          .dest = &in.verify,
          .help = "read everything and check every checksum"},
+        {.name = "export",
+         .kind = OPT_TEXT,
+         .dest = &in.export_name,
+         .arg = "NAME",
+         .help = "write one matrix to --out"},
+        {.name = "out",
+         .kind = OPT_TEXT,
+         .dest = &in.export_path,
+         .arg = "FILE",
+         .help = "where --export writes"},
         {.name = "json",
          .kind = OPT_FLAG,
          .dest = &in.json,
@@ -306,10 +355,14 @@ int cmd_inspect(int argc, char **argv)
         return app_fail("inspect", &err);
     }
     if (in.help) {
-        char text[1024];
+        char text[2048];
         opts_help(table, text, sizeof text);
-        printf("usage: smoe inspect [MODEL] [flags]\n\n%s", text);
+        printf("usage: smoe inspect [MODEL] [flags]\n\n%s\n%s", text, export_help);
         return 0;
+    }
+    if ((in.export_name == NULL) != (in.export_path == NULL)) {
+        err_set(&err, SMOE_USAGE, "--export NAME and --out FILE go together");
+        return app_fail("inspect", &err);
     }
     return run(&in, &err) == SMOE_OK ? 0 : app_fail("inspect", &err);
 }

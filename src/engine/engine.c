@@ -27,6 +27,11 @@ static smoe_status choose(smoe_engine *e, const smoe_engine_params *p, smoe_err 
                        "avx2, avx512 and neon",
                        p->isa);
     }
+    /* The sets differ a little: "avx512" of the panels needs VNNI. Any gives the same bits. */
+    e->panel_kernels = panel_kernels_get(p->isa);
+    if (!e->panel_kernels) {
+        e->panel_kernels = panel_kernels_get("avx2");
+    }
     info->n_ctx = p->n_ctx;
     if (info->n_ctx == 0) {
         info->n_ctx = cfg->n_ctx_train < DEFAULT_CTX ? cfg->n_ctx_train : DEFAULT_CTX;

@@ -7,9 +7,10 @@
 #include "formats/vault.h"
 #include "model/weights.h"
 #include "quant/kernels.h"
+#include "quant/panel.h"
 #include "smoe/engine.h"
 
-enum { ENGINE_BATCH = 256 }; /* tokens in one prefill pass */
+enum { ENGINE_BATCH = 1024 }; /* tokens in one prefill pass: an expert read serves them all */
 
 struct smoe_engine {
     smoe_engine_info info;
@@ -19,6 +20,7 @@ struct smoe_engine {
     expert_cache cache;
     pool *pool;
     const kernels *kernels;
+    const panel_kernels *panel_kernels;
     dtype kv_type;
     uint32_t n_batch;
 };

@@ -12,6 +12,16 @@
 #include "engine/sampler.h"
 #include "model/forward.h"
 
+enum { PROGRESS_NS = 250 * 1000 * 1000 };
+
+/* How far a request's prefill is: whole passes, and layers of the running one. */
+typedef struct prefill_watch {
+    const smoe_events *events;
+    uint32_t n_total, n_done; /* tokens; n_total 0 = nothing to report */
+    uint32_t n_pass, layer;
+    uint64_t reported_ns;
+} prefill_watch;
+
 struct smoe_session {
     smoe_engine *engine;
     kv_cache kv;
@@ -19,6 +29,7 @@ struct smoe_session {
     forward_ctx forward;
     sampler sampler;
     rng rng;
+    prefill_watch watch;
     uint32_t max_suffix;
     uint8_t *is_eos;   /* [n_vocab] */
     /* [n_ctx + 1]: the last token may be emitted without entering the KV cache */
@@ -51,7 +62,7 @@ static smoe_status init_compute(smoe_session *s, smoe_err *err)
     s->forward = (forward_ctx){
         .w = &e->weights,
         .gate = &e->vault.gate, .up = &e->vault.up, .down = &e->vault.down,
-        .compute = {.k = e->kernels, .pool = e->pool},
+        .compute = {.k = e->kernels, .panel = e->panel_kernels, .pool = e->pool},
         .kv = &s->kv,
         .s = &s->scratch,
         .experts = &e->cache.source,
@@ -152,24 +163,51 @@ static smoe_status check_request(const smoe_session *s, const smoe_request *r, u
     return SMOE_OK;
 }
 
-/* Runs stream[n_kv .. n_stream) in batches. What is complete stays valid if a later batch fails. */
-static smoe_status prefill(smoe_session *s, const smoe_events *ev, uint32_t *n_last, smoe_err *err)
+static void report(prefill_watch *w, uint32_t n_done)
 {
-    uint32_t n_total = s->n_stream - s->n_kv, n_done = 0;
-    if (ev->progress && n_total > s->scratch.n_batch) {
-        ev->progress(ev->ctx, 0, n_total);
+    w->reported_ns = clock_ns();
+    w->events->progress(w->events->ctx, n_done, w->n_total);
+}
+
+/* Before each layer: reports progress, but not more often than a person can read, and passes on the
+ * wish to stop. */
+static bool before_layer(void *ctx)
+{
+    smoe_session *s = ctx;
+    prefill_watch *w = &s->watch;
+    const smoe_events *ev = w->events;
+    if (w->n_total && ev->progress && clock_ns() - w->reported_ns >= PROGRESS_NS) {
+        uint64_t layers_done = (uint64_t)w->n_pass * w->layer / s->engine->info.n_layer;
+        report(w, w->n_done + (uint32_t)layers_done);
     }
-    while (n_done < n_total) {
-        uint32_t left = n_total - n_done;
-        uint32_t n = left < s->scratch.n_batch ? left : s->scratch.n_batch;
-        TRY(forward(&s->forward, s->stream + s->n_kv, n, s->n_kv, err));
-        s->n_kv += n;
-        n_done += n;
-        *n_last = n;
-        if (ev->progress && n_total > s->scratch.n_batch) {
-            ev->progress(ev->ctx, n_done, n_total);
+    w->layer++;
+    return ev->cancelled && ev->cancelled(ev->ctx);
+}
+
+/* Runs stream[n_kv .. n_stream) in batches. What is complete stays valid if a later batch fails.
+ * Reports progress as time passes, and after each of several batches. */
+static smoe_status prefill(smoe_session *s, uint32_t *n_last, smoe_err *err)
+{
+    prefill_watch *w = &s->watch;
+    bool many = s->n_stream - s->n_kv > s->scratch.n_batch;
+    w->n_total = s->n_stream - s->n_kv;
+    w->reported_ns = clock_ns();
+    while (w->n_done < w->n_total) {
+        uint32_t left = w->n_total - w->n_done;
+        w->n_pass = left < s->scratch.n_batch ? left : s->scratch.n_batch;
+        w->layer = 0;
+        if (many && w->events->progress) {
+            report(w, w->n_done);
         }
+        TRY(forward(&s->forward, s->stream + s->n_kv, w->n_pass, s->n_kv, err));
+        s->n_kv += w->n_pass;
+        w->n_done += w->n_pass;
+        *n_last = w->n_pass;
     }
+    if (many && w->events->progress) {
+        report(w, w->n_done);
+    }
+    w->n_total = 0;
     return SMOE_OK;
 }
 
@@ -216,13 +254,14 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
     memcpy(s->stream + n_cached, r->ids + n_cached, (r->n_ids - n_cached) * sizeof *s->stream);
     s->n_kv = n_cached;
     s->n_stream = (uint32_t)r->n_ids;
-    s->forward.cancelled = ev->cancelled;
-    s->forward.cancelled_ctx = ev->ctx;
+    s->watch = (prefill_watch){.events = ev};
+    s->forward.cancelled = before_layer;
+    s->forward.cancelled_ctx = s;
     rng own = {r->seed};
     cache_stats before = *stats;
     uint64_t start = clock_ns();
     uint32_t n_last = 0;
-    smoe_status status = prefill(s, ev, &n_last, err);
+    smoe_status status = prefill(s, &n_last, err);
     uint64_t prefilled = clock_ns();
     if (status == SMOE_OK) {
         uint64_t n_allocs = mem_alloc_count();

@@ -64,3 +64,22 @@ uint64_t dtype_row_bytes(dtype type, uint64_t n_elems)
     }
     return n_bytes;
 }
+
+uint64_t dtype_stored_rows(dtype type, uint64_t rows)
+{
+    const dtype_info *info = dtype_get(type);
+    if (info == NULL || !info->is_quantized || rows % DTYPE_PANEL_ROWS == 0) {
+        return rows;
+    }
+    uint64_t n_filling = DTYPE_PANEL_ROWS - rows % DTYPE_PANEL_ROWS;
+    return rows > UINT64_MAX - n_filling ? 0 : rows + n_filling;
+}
+
+uint64_t dtype_matrix_bytes(dtype type, uint64_t rows, uint64_t cols)
+{
+    uint64_t n_bytes;
+    return __builtin_mul_overflow(dtype_stored_rows(type, rows), dtype_row_bytes(type, cols),
+                                  &n_bytes)
+               ? 0
+               : n_bytes;
+}

@@ -39,4 +39,12 @@ const dtype_info *dtype_from_safetensors(slice name);      /* "BF16" ...; NULL w
 /* Bytes of one row of n elements; 0 when n is not a multiple of the block. */
 uint64_t dtype_row_bytes(dtype type, uint64_t n_elems);
 
+/* A stored matrix of a quantised type is whole panels of 16 rows (quant/panel.h has their inner
+ * order); the rows that fill up the last panel are zero bytes. Plain types lie row by row. */
+enum { DTYPE_PANEL_ROWS = 16 };
+/* Rows that a stored matrix takes up, and its bytes; 0 when the number does not fit 64 bits or
+ * cols is not a multiple of the block. */
+uint64_t dtype_stored_rows(dtype type, uint64_t rows);
+uint64_t dtype_matrix_bytes(dtype type, uint64_t rows, uint64_t cols);
+
 #endif

@@ -22,7 +22,6 @@ static smoe_status find_block_typed(const scout *s, const tensor_info *t, scout_
     const dtype_info *info = jr_string(jr_get(entry, "type"), &type_name)
                                  ? dtype_from_name(type_name)
                                  : NULL;
-    uint64_t n_bytes;
     if (info == NULL || !info->is_quantized || jr_len(shape) != 2 ||
         !jr_int(jr_at(shape, 0), &rows) || !jr_int(jr_at(shape, 1), &cols) || rows <= 0 ||
         cols <= 0) {
@@ -31,14 +30,13 @@ static smoe_status find_block_typed(const scout *s, const tensor_info *t, scout_
                        "and a shape that this program knows",
                        s->st.file.path, NAME_ARG(t->name));
     }
-    if (__builtin_mul_overflow(dtype_row_bytes(info->type, (uint64_t)cols), (uint64_t)rows,
-                               &n_bytes) ||
-        n_bytes != t->n_bytes || n_bytes == 0) {
+    uint64_t n_bytes = dtype_matrix_bytes(info->type, (uint64_t)rows, (uint64_t)cols);
+    if (n_bytes == 0 || n_bytes != t->n_bytes) {
         return err_set(err, SMOE_FORMAT,
                        "%s: \"%.*s\" has %llu bytes, which do not hold %lld x %lld "
-                       "elements of %s",
+                       "elements of %s in panels of %d rows",
                        s->st.file.path, NAME_ARG(t->name), (unsigned long long)t->n_bytes,
-                       (long long)rows, (long long)cols, info->name);
+                       (long long)rows, (long long)cols, info->name, DTYPE_PANEL_ROWS);
     }
     *out = (scout_tensor){info->type, 2, (uint64_t)rows, (uint64_t)cols, t->offset, t->n_bytes};
     return SMOE_OK;

@@ -21,8 +21,7 @@ static smoe_status bad_layout(const vault *v, const char *matrix, const char *wh
 
 static uint64_t matrix_bytes(const matrix_layout *m)
 {
-    uint64_t n_bytes, row = dtype_row_bytes(m->type, m->cols);
-    return __builtin_mul_overflow(row, m->rows, &n_bytes) ? UINT64_MAX : n_bytes;
+    return dtype_matrix_bytes(m->type, m->rows, m->cols);
 }
 
 static smoe_status parse_matrix(const vault *v, const json_value *record, const char *name,
@@ -48,7 +47,7 @@ static smoe_status parse_matrix(const vault *v, const json_value *record, const 
         return bad_layout(v, name, "has rows that do not divide into blocks of its type", err);
     }
     if (m->offset % VAULT_MATRIX_ALIGN != 0 || m->offset > MAX_RECORD_BYTES ||
-        matrix_bytes(m) > MAX_RECORD_BYTES) {
+        matrix_bytes(m) == 0 || matrix_bytes(m) > MAX_RECORD_BYTES) {
         return bad_layout(v, name, "is misaligned or too large", err);
     }
     return SMOE_OK;
@@ -102,11 +101,28 @@ static bool take_text(slice *s, const char *text)
     return true;
 }
 
+static bool take_record_name(slice *name, uint32_t *layer, uint32_t *expert)
+{
+    return take_text(name, "blk.") && take_number(name, MODEL_MAX_LAYERS, layer) &&
+           take_text(name, ".exp.") && take_number(name, MODEL_MAX_EXPERTS, expert);
+}
+
 static bool parse_record_name(slice name, uint32_t *layer, uint32_t *expert)
 {
-    return take_text(&name, "blk.") && take_number(&name, MODEL_MAX_LAYERS, layer) &&
-           take_text(&name, ".exp.") && take_number(&name, MODEL_MAX_EXPERTS, expert) &&
-           name.len == 0;
+    return take_record_name(&name, layer, expert) && name.len == 0;
+}
+
+bool vault_parse_matrix_name(const vault *v, slice name, uint32_t *layer, uint32_t *expert,
+                             const matrix_layout **layout)
+{
+    *layout = NULL;
+    if (take_record_name(&name, layer, expert)) {
+        *layout = slice_is(name, ".gate")   ? &v->gate
+                  : slice_is(name, ".up")   ? &v->up
+                  : slice_is(name, ".down") ? &v->down
+                                            : NULL;
+    }
+    return *layout != NULL;
 }
 
 static smoe_status check_record(const vault *v, const tensor_info *t, smoe_err *err)

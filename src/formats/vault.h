@@ -4,13 +4,21 @@
  * boundary, and one U8 tensor "blk.<layer>.exp.<expert>" per record, each a multiple of 16 KiB.
  * Records follow each other by layer, then expert. A record holds gate, up and down of one expert:
  *
- *   gate  [n_ff_exp, n_embd]   at gate.offset, row-major rows of `type` blocks
+ *   gate  [n_ff_exp, n_embd]   at gate.offset
  *   up    [n_ff_exp, n_embd]   at up.offset
  *   down  [n_embd, n_ff_exp]   at down.offset
  *   zero padding to a multiple of 16 KiB
  *
- * Offsets within a record are multiples of 64 bytes. Metadata (strings):
- *   smoe.format_version  "1"
+ * Offsets within a record are multiples of 64 bytes.
+ *
+ * A matrix [rows, cols] of a plain type (f32, f16, bf16) lies row by row. One of a quantised type
+ * is ceil(rows / 16) panels: 16 rows each, their blocks interleaved as quant/panel.h says; the rows
+ * missing in the last panel are zero bytes. So it has ceil(rows / 16) * 16 * row bytes, in a record
+ * as in the scout, where its U8 tensor has the shape [ceil(rows / 16) * 16, row bytes]. "shape" in
+ * the metadata is always that of the matrix itself. `smoe inspect --export` gives standard rows.
+ *
+ * Metadata (strings):
+ *   smoe.format_version  "2"; version 1 had no panels and is refused
  *   smoe.kind            "vault" | "scout"
  *   smoe.architecture    "qwen3_moe"
  *   smoe.lineage         32 hex digits, shared by vault and scout
@@ -28,7 +36,7 @@
 #include "formats/model_config.h"
 #include "formats/safetensors.h"
 
-enum { VAULT_ALIGN = 16384, VAULT_FORMAT_VERSION = 1, VAULT_MATRIX_ALIGN = 64 };
+enum { VAULT_ALIGN = 16384, VAULT_FORMAT_VERSION = 2, VAULT_MATRIX_ALIGN = 64 };
 
 typedef struct matrix_layout {
     dtype type;
@@ -87,6 +95,10 @@ smoe_status vault_read_record(const vault *v, uint32_t layer, uint32_t expert, v
                               smoe_err *err);
 smoe_status vault_check_record(const vault *v, uint32_t layer, uint32_t expert, const void *data,
                                smoe_err *err);
+/* "blk.LAYER.exp.EXPERT.gate", ".up" or ".down" -> where it is; false when it has not that form.
+ * The record need not be there. */
+bool vault_parse_matrix_name(const vault *v, slice name, uint32_t *layer, uint32_t *expert,
+                             const matrix_layout **layout);
 
 /* MODEL as people type it -> the two paths (owned by the caller, mem_free). Accepted: a stem
  * ("dir/name"), either file, or a directory that holds exactly one pair. */

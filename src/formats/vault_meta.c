@@ -29,6 +29,12 @@ static smoe_status check_version(const safetensors *st, slice version, smoe_err 
         return err_set(err, SMOE_FORMAT, "%s: format version \"%.*s\" is not a number",
                        st->file.path, NAME_ARG(version));
     }
+    if (n < VAULT_FORMAT_VERSION) {
+        return err_set(err, SMOE_UNSUPPORTED,
+                       "%s has format version %u, whose rows are not in the order that this "
+                       "program reads (version %d); make it again with smoe shatter",
+                       st->file.path, n, VAULT_FORMAT_VERSION);
+    }
     if (n > VAULT_FORMAT_VERSION) {
         return err_set(
             err, SMOE_UNSUPPORTED,

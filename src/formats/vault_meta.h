@@ -5,7 +5,8 @@
 #include "formats/safetensors.h"
 
 /* Checks format version, kind ("vault" or "scout") and architecture, and copies the lineage. A
- * newer version, the other kind and a foreign safetensors file each get their own sentence. */
+ * newer version, an older one, the other kind and a foreign safetensors file each get their own
+ * sentence. */
 smoe_status vault_meta_check(const safetensors *st, const char *kind, char lineage[33],
                              smoe_err *err);
 /* A metadata value that must be there. */

@@ -18,8 +18,8 @@ void forward_init(forward_ctx *f)
 {
     const model_config *cfg = &f->w->config;
     rope_frequencies(&cfg->rope, cfg->n_embd_head, f->s->inv_freq);
-    f->compute.row_scratch = f->s->row_scratch;
-    f->compute.row_scratch_len = f->s->row_scratch_len;
+    f->compute.thread_scratch = f->s->thread_scratch;
+    f->compute.thread_scratch_len = f->s->thread_scratch_len;
 }
 
 static void embed(forward_ctx *f, const int32_t *ids, uint32_t n, uint32_t pos0)
@@ -29,32 +29,63 @@ static void embed(forward_ctx *f, const int32_t *ids, uint32_t n, uint32_t pos0)
     scratch *s = f->s;
     size_t half = cfg->n_embd_head / 2;
     for (uint32_t t = 0; t < n; t++) {
-        f->compute.k->dequantize_row(embd->type, embd->data + (size_t)ids[t] * embd->row_bytes,
-                                     s->x + (size_t)t * cfg->n_embd, cfg->n_embd);
+        matrix_row(embd, f->compute.k, (uint64_t)ids[t], s->embd_blocks,
+                   s->x + (size_t)t * cfg->n_embd);
         rope_cos_sin(&cfg->rope, s->inv_freq, cfg->n_embd_head, pos0 + t, s->cos + t * half,
                      s->sin + t * half);
     }
 }
 
-static void norm_rows(const forward_ctx *f, const float *weight, uint32_t n)
+typedef struct row_job {
+    const forward_ctx *f;
+    const layer_weights *l;
+    const float *weight;
+    uint32_t layer, pos0;
+} row_job;
+
+static void norm_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
-    size_t n_embd = f->w->config.n_embd;
-    for (uint32_t t = 0; t < n; t++) {
-        f->compute.k->rms_norm(f->s->x + t * n_embd, weight, f->s->x_norm + t * n_embd,
-                               (int64_t)n_embd, f->w->config.rms_eps);
+    const row_job *job = ctx;
+    const model_config *cfg = &job->f->w->config;
+    size_t n_embd = cfg->n_embd;
+    (void)thread;
+    for (size_t t = begin; t < end; t++) {
+        job->f->compute.k->rms_norm(job->f->s->x + t * n_embd, job->weight,
+                                    job->f->s->x_norm + t * n_embd, cfg->n_embd, cfg->rms_eps);
     }
 }
 
-/* RMSNorm and rotation of every head of [n][n_head * n_embd_head]. */
+/* x_norm = RMSNorm of x, every token. */
+static void norm_rows(const forward_ctx *f, const float *weight, uint32_t n)
+{
+    row_job job = {.f = f, .weight = weight};
+    pool_for(f->compute.pool, n, 4, norm_range, &job);
+}
+
+/* RMSNorm and rotation of the heads [n_head * n_embd_head] of token t. */
 static void norm_and_rotate_heads(const forward_ctx *f, float *heads, const float *weight,
-                                  uint32_t n_head, uint32_t n)
+                                  uint32_t n_head, size_t t)
 {
     uint32_t d = f->w->config.n_embd_head;
-    for (uint32_t i = 0; i < n * n_head; i++) {
-        float *head = heads + (size_t)i * d;
-        size_t t = i / n_head;
+    for (uint32_t i = 0; i < n_head; i++) {
+        float *head = heads + (t * n_head + i) * d;
         f->compute.k->rms_norm(head, weight, head, d, f->w->config.rms_eps);
         rope_rotate(head, f->s->cos + t * (d / 2), f->s->sin + t * (d / 2), d);
+    }
+}
+
+static void heads_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const row_job *job = ctx;
+    const model_config *cfg = &job->f->w->config;
+    const scratch *s = job->f->s;
+    size_t n_kv = (size_t)cfg->n_head_kv * cfg->n_embd_head;
+    (void)thread;
+    for (size_t t = begin; t < end; t++) {
+        norm_and_rotate_heads(job->f, s->q, job->l->attn_q_norm, cfg->n_head, t);
+        norm_and_rotate_heads(job->f, s->k, job->l->attn_k_norm, cfg->n_head_kv, t);
+        attention_store(&job->f->compute, job->f->kv, job->layer, job->pos0 + (uint32_t)t, 1,
+                        s->k + t * n_kv, s->v + t * n_kv);
     }
 }
 
@@ -64,15 +95,18 @@ static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t 
     const layer_weights *l = &f->w->layers[layer];
     const compute *c = &f->compute;
     scratch *s = f->s;
+    activations in = {.act = s->act};
+    row_job heads = {.f = f, .l = l, .layer = layer, .pos0 = pos0};
     norm_rows(f, l->attn_norm, n);
-    matmul(c, &l->attn_q, l->attn_q_bias, s->x_norm, n, s->q);
-    matmul(c, &l->attn_k, l->attn_k_bias, s->x_norm, n, s->k);
-    matmul(c, &l->attn_v, l->attn_v_bias, s->x_norm, n, s->v);
-    norm_and_rotate_heads(f, s->q, l->attn_q_norm, cfg->n_head, n);
-    norm_and_rotate_heads(f, s->k, l->attn_k_norm, cfg->n_head_kv, n);
-    attention_store(c, f->kv, layer, pos0, n, s->k, s->v);
-    attention(c, f->kv, layer, cfg->n_head, pos0, n, s->q, s->scores, s->attn);
-    matmul(c, &l->attn_output, l->attn_output_bias, s->attn, n, s->x_norm);
+    activations_set(c, &in, &l->attn_q, s->x_norm, n, SCOUT_ACT_FINE);
+    const matmul_part qkv[] = {{&l->attn_q, l->attn_q_bias, s->q},
+                               {&l->attn_k, l->attn_k_bias, s->k},
+                               {&l->attn_v, l->attn_v_bias, s->v}};
+    matmul(c, &in, qkv, 3);
+    pool_for(c->pool, n, 2, heads_range, &heads);
+    attention(c, f->kv, layer, cfg, pos0, n, s->q, &s->attention, s->attn);
+    activations_set(c, &in, &l->attn_output, s->attn, n, SCOUT_ACT_FINE);
+    matmul(c, &in, &(matmul_part){&l->attn_output, l->attn_output_bias, s->x_norm}, 1);
     c->k->vec_add(s->x, s->x_norm, (int64_t)n * cfg->n_embd);
 }
 
@@ -103,9 +137,11 @@ smoe_status forward_logits(forward_ctx *f, uint32_t i, const float **logits, smo
 {
     const model_config *cfg = &f->w->config;
     scratch *s = f->s;
+    activations in = {.act = s->act};
     f->compute.k->rms_norm(s->x + (size_t)i * cfg->n_embd, f->w->output_norm, s->x_norm,
                            cfg->n_embd, cfg->rms_eps);
-    matmul(&f->compute, &f->w->output, NULL, s->x_norm, 1, s->logits);
+    activations_set(&f->compute, &in, &f->w->output, s->x_norm, 1, SCOUT_ACT_FINE);
+    matmul(&f->compute, &in, &(matmul_part){&f->w->output, NULL, s->logits}, 1);
     for (uint32_t v = 0; v < cfg->n_vocab; v++) {
         if (!isfinite(s->logits[v])) {
             return err_set(err, SMOE_NUMERIC,

@@ -1,38 +1,148 @@
 /* moe.c: see moe.h.
  *
- * The tokens of a batch are grouped by expert: each expert of the union is acquired once. What
- * expert e gives token t at rank r is kept at moe[t][r]; the final sum over ranks has one order,
- * whatever the order in which experts were computed. */
+ * One token: its experts are pinned together and their rows are spread over the threads as if they
+ * were one matrix, so that no thread waits for an expert. Many tokens: grouped by expert, each
+ * expert of the union is acquired once; what expert e gives token t at rank r is kept at moe[t][r].
+ * Either way the final sum runs over the ranks in their order, so both give the same bits. */
 #include "model/moe.h"
 
 #include <string.h>
 
 #include "model/router.h"
 
-/* y [n][n_embd] = down(silu(gate x) * up x), the SwiGLU of Shazeer 2020. */
-static void swiglu_mlp(forward_ctx *f, const matrix *gate, const matrix *up, const matrix *down,
-                       const float *x, uint32_t n, float *y)
+enum { STRIPE_ROWS = MATMUL_STRIPE_ROWS };
+
+/* Experts (or one dense MLP) that are computed in one go. The vectors of all groups are the same
+ * (one token, many experts) or there is one group (one expert, many tokens). */
+typedef struct mlp_job {
+    forward_ctx *f;
+    const matrix *gate, *up, *down; /* [n_groups] */
+    const activations *in;          /* of gate and up */
+    const activations *hidden;      /* of down */
+    float *y;                       /* down's output [n][n_embd], many tokens */
+    bool scatter;                   /* copy y to moe[expert_rows] */
+} mlp_job;
+
+static uint64_t n_panels(const matrix *m)
 {
-    scratch *s = f->s;
-    matmul(&f->compute, gate, NULL, x, n, s->gate);
-    matmul(&f->compute, up, NULL, x, n, s->up);
-    f->compute.k->swiglu(s->gate, s->up, s->gate, (int64_t)(n * gate->rows));
-    matmul(&f->compute, down, NULL, s->gate, n, y);
+    return (m->rows + PANEL_ROWS - 1) / PANEL_ROWS;
+}
+
+/* Calls stripe() for pieces of at most STRIPE_ROWS rows of [begin, end) panels of many equal
+ * matrices that lie one after another. */
+static void for_stripes(const mlp_job *job, const matrix *first, size_t begin, size_t end,
+                        uint32_t thread,
+                        void (*stripe)(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
+                                       uint32_t thread))
+{
+    uint64_t n_of_each = n_panels(first);
+    while (begin < end) {
+        size_t group = begin / n_of_each;
+        uint64_t panel = begin % n_of_each;
+        uint64_t n = STRIPE_ROWS / PANEL_ROWS;
+        n = n < n_of_each - panel ? n : n_of_each - panel;
+        n = n < end - begin ? n : end - begin;
+        uint64_t row0 = panel * PANEL_ROWS, row1 = row0 + n * PANEL_ROWS;
+        stripe(job, group, row0, (row1 < first->rows ? row1 : first->rows) - row0, thread);
+        begin += n;
+    }
+}
+
+/* hidden = silu(gate x) * up x, the SwiGLU of Shazeer 2020. */
+static void gate_up_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
+                           uint32_t thread)
+{
+    const forward_ctx *f = job->f;
+    uint64_t n_ff = job->gate->rows;
+    float *gate = f->s->hidden + group * n_ff + row0, *up = f->s->up + group * n_ff + row0;
+    matmul_stripe(&f->compute, job->in, &job->gate[group], row0, n, gate, n_ff, thread);
+    matmul_stripe(&f->compute, job->in, &job->up[group], row0, n, up, n_ff, thread);
+    for (uint32_t j = 0; j < job->in->n; j++) {
+        f->compute.k->swiglu(gate + j * n_ff, up + j * n_ff, gate + j * n_ff, (int64_t)n);
+    }
+}
+
+static void gate_up_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const mlp_job *job = ctx;
+    for_stripes(job, job->gate, begin, end, thread, gate_up_stripe);
+}
+
+/* One token: x += sum over the ranks of weight * down hidden. */
+static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
+                            uint32_t thread)
+{
+    const forward_ctx *f = job->f;
+    uint32_t n_used = f->w->config.n_expert_used;
+    activations one = *job->hidden;
+    (void)group;
+    one.n = 1;
+    for (uint32_t rank = 0; rank < n_used; rank++) {
+        float y[STRIPE_ROWS];
+        one.x = job->hidden->x + rank * one.cols;
+        one.act = job->hidden->act + rank * activations_blocks(&one);
+        matmul_stripe(&f->compute, &one, &job->down[rank], row0, n, y, n, thread);
+        f->compute.k->vec_mad_f32(f->s->x + row0, y, f->s->expert_weights[rank], (int64_t)n);
+    }
+}
+
+static void down_sum_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const mlp_job *job = ctx;
+    for_stripes(job, job->down, begin, end, thread, down_sum_stripe);
+}
+
+static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
+                        uint32_t thread)
+{
+    const scratch *s = job->f->s;
+    uint64_t n_embd = job->down->rows;
+    (void)group;
+    matmul_stripe(&job->f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd, thread);
+    for (uint32_t j = 0; job->scatter && j < job->hidden->n; j++) {
+        memcpy(s->moe + s->expert_rows[j] * n_embd + row0, job->y + j * n_embd + row0,
+               n * sizeof *job->y);
+    }
+}
+
+static void down_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const mlp_job *job = ctx;
+    for_stripes(job, job->down, begin, end, thread, down_stripe);
+}
+
+/* One group, many vectors. */
+static void run_mlp(mlp_job *job, bool fine)
+{
+    forward_ctx *f = job->f;
+    activations hidden = {.act = f->s->act_hidden};
+    uint64_t grain = 1 + (uint64_t)16384 / (job->gate->cols * PANEL_ROWS * job->in->n);
+    pool_for(f->compute.pool, n_panels(job->gate), grain, gate_up_range, job);
+    activations_set(&f->compute, &hidden, job->down, f->s->hidden, job->in->n, fine);
+    job->hidden = &hidden;
+    pool_for(f->compute.pool, n_panels(job->down), grain, down_range, job);
 }
 
 void moe_dense(forward_ctx *f, uint32_t layer, uint32_t n)
 {
     const layer_weights *l = &f->w->layers[layer];
     scratch *s = f->s;
-    swiglu_mlp(f, &l->ffn_gate, &l->ffn_up, &l->ffn_down, s->x_norm, n, s->expert_y);
+    activations in = {.act = s->act};
+    activations_set(&f->compute, &in, &l->ffn_gate, s->x_norm, n, SCOUT_ACT_FINE);
+    mlp_job job = {.f = f, .gate = &l->ffn_gate, .up = &l->ffn_up, .down = &l->ffn_down,
+                   .in = &in, .y = s->expert_y};
+    run_mlp(&job, SCOUT_ACT_FINE);
     f->compute.k->vec_add(s->x, s->expert_y, (int64_t)n * f->w->config.n_embd);
 }
 
 static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
     const model_config *cfg = &f->w->config;
+    const matrix *router = &f->w->layers[layer].ffn_gate_inp;
     scratch *s = f->s;
-    matmul(&f->compute, &f->w->layers[layer].ffn_gate_inp, NULL, s->x_norm, n, s->router);
+    activations in = {.act = s->act};
+    activations_set(&f->compute, &in, router, s->x_norm, n, SCOUT_ACT_FINE);
+    matmul(&f->compute, &in, &(matmul_part){router, NULL, s->router}, 1);
     for (uint32_t t = 0; t < n; t++) {
         if (!router_select(f->compute.k, s->router + (size_t)t * cfg->n_expert, cfg->n_expert,
                            cfg->n_expert_used, cfg->norm_topk_prob,
@@ -47,57 +157,131 @@ static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *e
     return SMOE_OK;
 }
 
-/* Gathers the tokens that chose `expert` into s->expert_x and their places into s->expert_rows. */
-static uint32_t gather(scratch *s, const model_config *cfg, uint32_t expert, uint32_t n)
+/* ---- one token ---- */
+
+static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
 {
-    uint32_t n_rows = 0;
-    for (uint32_t i = 0; i < n * cfg->n_expert_used; i++) {
-        if (s->experts[i] == expert) {
-            memcpy(s->expert_x + (size_t)n_rows * cfg->n_embd,
-                   s->x_norm + (size_t)(i / cfg->n_expert_used) * cfg->n_embd,
-                   cfg->n_embd * sizeof *s->x_norm);
-            s->expert_rows[n_rows++] = i;
+    const model_config *cfg = &f->w->config;
+    scratch *s = f->s;
+    uint32_t n_used = cfg->n_expert_used, n_held = 0;
+    matrix *gate = s->expert_matrices, *up = gate + n_used, *down = up + n_used;
+    activations in = {.act = s->act}, hidden = {.act = s->act_hidden};
+    mlp_job job = {.f = f, .gate = gate, .up = up, .down = down, .in = &in, .hidden = &hidden};
+    smoe_status status = SMOE_OK;
+    f->experts->prefetch(f->experts, layer, s->experts, n_used);
+    while (n_held < n_used && status == SMOE_OK) {
+        const uint8_t *record;
+        status = f->experts->acquire(f->experts, layer, s->experts[n_held], &record, err);
+        if (status == SMOE_OK) {
+            gate[n_held] = matrix_of_record(f->gate, record);
+            up[n_held] = matrix_of_record(f->up, record);
+            down[n_held++] = matrix_of_record(f->down, record);
         }
     }
-    return n_rows;
+    if (status == SMOE_OK) {
+        activations_set(&f->compute, &in, gate, s->x_norm, 1, EXPERT_ACT_FINE);
+        pool_for(f->compute.pool, n_used * n_panels(gate), 1, gate_up_range, &job);
+        activations_set(&f->compute, &hidden, down, s->hidden, n_used, EXPERT_ACT_FINE);
+        pool_for(f->compute.pool, n_panels(down), 1, down_sum_range, &job);
+    }
+    for (uint32_t i = 0; i < n_held; i++) {
+        f->experts->release(f->experts, layer, s->experts[i]);
+    }
+    return status;
 }
 
-static smoe_status run_expert(forward_ctx *f, uint32_t layer, uint32_t expert, uint32_t n_rows,
-                              smoe_err *err)
+/* ---- many tokens ---- */
+
+typedef struct gather_job {
+    const forward_ctx *f;
+    const activations *all;
+    activations *in;
+} gather_job;
+
+static void gather_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const gather_job *job = ctx;
+    const activations *all = job->all;
+    scratch *s = job->f->s;
+    size_t cols = all->cols, n_blocks = activations_blocks(all);
+    (void)thread;
+    for (size_t j = begin; j < end; j++) {
+        size_t token = s->expert_rows[j] / job->f->w->config.n_expert_used;
+        if (all->quantised) {
+            memcpy(job->in->act + j * n_blocks, all->act + token * n_blocks,
+                   n_blocks * sizeof *all->act);
+        } else {
+            memcpy(s->expert_x + j * cols, all->x + token * cols, cols * sizeof *all->x);
+        }
+    }
+}
+
+/* The tokens that chose `expert`: their activations into in, their places into s->expert_rows. */
+static void gather(forward_ctx *f, const activations *all, uint32_t expert, uint32_t n,
+                   activations *in)
 {
     scratch *s = f->s;
-    size_t n_embd = f->w->config.n_embd;
+    gather_job job = {f, all, in};
+    in->n = 0;
+    for (uint32_t i = 0; i < n * f->w->config.n_expert_used; i++) {
+        if (s->experts[i] == expert) {
+            s->expert_rows[in->n++] = i;
+        }
+    }
+    pool_for(f->compute.pool, in->n, 8, gather_range, &job);
+}
+
+static smoe_status run_expert(forward_ctx *f, uint32_t layer, uint32_t expert,
+                              const activations *in, smoe_err *err)
+{
     const uint8_t *record;
     TRY(f->experts->acquire(f->experts, layer, expert, &record, err));
     matrix gate = matrix_of_record(f->gate, record), up = matrix_of_record(f->up, record),
            down = matrix_of_record(f->down, record);
-    swiglu_mlp(f, &gate, &up, &down, s->expert_x, n_rows, s->expert_y);
+    mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = in,
+                   .y = f->s->expert_y, .scatter = true};
+    run_mlp(&job, EXPERT_ACT_FINE);
     f->experts->release(f->experts, layer, expert);
-    for (uint32_t i = 0; i < n_rows; i++) {
-        memcpy(s->moe + s->expert_rows[i] * n_embd, s->expert_y + i * n_embd,
-               n_embd * sizeof *s->moe);
+    return SMOE_OK;
+}
+
+static void sum_ranks(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const forward_ctx *f = ctx;
+    const scratch *s = f->s;
+    size_t n_used = f->w->config.n_expert_used, n_embd = f->w->config.n_embd;
+    (void)thread;
+    for (size_t i = begin * n_used; i < end * n_used; i++) {
+        f->compute.k->vec_mad_f32(s->x + i / n_used * n_embd, s->moe + i * n_embd,
+                                  s->expert_weights[i], (int64_t)n_embd);
     }
+}
+
+static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
+{
+    const model_config *cfg = &f->w->config;
+    scratch *s = f->s;
+    const matrix like_gate = matrix_of_record(f->gate, NULL);
+    activations all = {.act = s->act};
+    activations_set(&f->compute, &all, &like_gate, s->x_norm, n, EXPERT_ACT_FINE);
+    activations in = all;
+    in.x = s->expert_x;
+    in.act = s->act_expert;
+    for (uint32_t e = 0; e < cfg->n_expert; e++) {
+        gather(f, &all, e, n, &in);
+        if (in.n > 0) {
+            TRY(run_expert(f, layer, e, &in, err));
+        }
+    }
+    pool_for(f->compute.pool, n, 4, sum_ranks, f);
     return SMOE_OK;
 }
 
 smoe_status moe_sparse(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
-    const model_config *cfg = &f->w->config;
-    scratch *s = f->s;
     TRY(route(f, layer, n, err));
-    if (n == 1) { /* for a batch the union is found below, expert by expert */
-        f->experts->prefetch(f->experts, layer, s->experts, cfg->n_expert_used);
+    if (n == 1 && f->experts->max_pinned >= f->w->config.n_expert_used) {
+        return one_token(f, layer, err);
     }
-    for (uint32_t e = 0; e < cfg->n_expert; e++) {
-        uint32_t n_rows = gather(s, cfg, e, n);
-        if (n_rows) {
-            TRY(run_expert(f, layer, e, n_rows, err));
-        }
-    }
-    for (uint32_t i = 0; i < n * cfg->n_expert_used; i++) {
-        f->compute.k->vec_mad_f32(s->x + (size_t)(i / cfg->n_expert_used) * cfg->n_embd,
-                                  s->moe + (size_t)i * cfg->n_embd, s->expert_weights[i],
-                                  cfg->n_embd);
-    }
-    return SMOE_OK;
+    return many_tokens(f, layer, n, err);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "model/matmul.h"
 
 enum { SCRATCH_ALIGN = 64 };
 
@@ -20,15 +21,26 @@ static void *take(uint8_t *base, size_t *used, size_t n)
     return p;
 }
 
+/* Blocks of activations for n vectors of `cols`, twice that in the fine format. */
+static size_t act_bytes(size_t n, size_t cols)
+{
+    return 2 * n * (size_t)act_n_blocks((int64_t)cols) * sizeof(act_block);
+}
+
 static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32_t n_batch,
                       uint32_t n_ctx, uint32_t n_threads)
 {
     size_t used = 0, n = n_batch;
     size_t n_q = (size_t)cfg->n_head * cfg->n_embd_head;
     size_t n_kv = (size_t)cfg->n_head_kv * cfg->n_embd_head;
-    size_t n_ff = max_u32(cfg->n_ff, cfg->n_ff_exp), n_used = max_u32(cfg->n_expert_used, 1);
+    /* Checkpoints name an n_ff even when no layer is dense. */
+    bool any_dense = cfg->n_layer_sparse < cfg->n_layer;
+    size_t n_ff = max_u32(any_dense ? cfg->n_ff : 0, cfg->n_ff_exp);
+    size_t n_used = max_u32(cfg->n_expert_used, 1);
+    size_t n_rows = n > n_used ? n : n_used; /* one token takes all its experts at once */
+    size_t max_cols = max_u32(max_u32(cfg->n_embd, (uint32_t)n_ff), (uint32_t)n_q);
     s->n_batch = n_batch;
-    s->row_scratch_len = max_u32(max_u32(cfg->n_embd, (uint32_t)n_ff), (uint32_t)n_q);
+    s->thread_scratch_len = matmul_scratch_len(max_cols, n_batch);
     s->x = take(base, &used, n * cfg->n_embd);
     s->x_norm = take(base, &used, n * cfg->n_embd);
     s->q = take(base, &used, n * n_q);
@@ -37,19 +49,25 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->attn = take(base, &used, n * n_q);
     s->cos = take(base, &used, n * (cfg->n_embd_head / 2));
     s->sin = take(base, &used, n * (cfg->n_embd_head / 2));
-    s->scores = take(base, &used, (size_t)n_threads * n_ctx);
-    s->row_scratch = take(base, &used, (size_t)n_threads * s->row_scratch_len);
+    s->attention.threads = take(base, &used, n_threads * attention_thread_bytes(cfg) / 4);
+    s->attention.parts = take(base, &used, attention_parts_bytes(cfg, n_ctx) / 4);
+    s->thread_scratch = take(base, &used, (size_t)n_threads * s->thread_scratch_len);
+    s->embd_blocks = take(base, &used, (size_t)PANEL_ROWS * cfg->n_embd); /* f32 is the widest */
     s->router = take(base, &used, n * max_u32(cfg->n_expert, 1));
     s->experts = take(base, &used, n * n_used);
     s->expert_weights = take(base, &used, n * n_used);
     s->expert_x = take(base, &used, n * cfg->n_embd);
-    s->gate = take(base, &used, n * n_ff);
-    s->up = take(base, &used, n * n_ff);
+    s->hidden = take(base, &used, n_rows * n_ff);
+    s->up = take(base, &used, n_rows * n_ff);
     s->expert_y = take(base, &used, n * cfg->n_embd);
     s->moe = take(base, &used, n * n_used * cfg->n_embd);
     s->expert_rows = take(base, &used, n);
     s->logits = take(base, &used, cfg->n_vocab);
     s->inv_freq = take(base, &used, cfg->n_embd_head / 2);
+    s->act = take(base, &used, act_bytes(n_rows, max_cols) / 4);
+    s->act_expert = take(base, &used, act_bytes(n, cfg->n_embd) / 4);
+    s->act_hidden = take(base, &used, act_bytes(n_rows, n_ff) / 4);
+    s->expert_matrices = take(base, &used, 3 * n_used * sizeof(matrix) / 4);
     return used;
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/err.h"
 #include "formats/model_config.h"
+#include "model/attention.h"
+#include "model/weights.h"
+#include "quant/act.h"
 
 typedef struct scratch {
     uint32_t n_batch;      /* most tokens in one pass */
@@ -15,21 +18,27 @@ typedef struct scratch {
     float *k, *v;          /* [n_batch][n_head_kv * n_embd_head] */
     float *attn;           /* [n_batch][n_head * n_embd_head] */
     float *cos, *sin;      /* [n_batch][n_embd_head / 2] */
-    float *scores;         /* [n_threads][n_ctx] */
-    float *row_scratch;    /* [n_threads][row_scratch_len] */
+    attention_scratch attention;
+    float *thread_scratch; /* [n_threads][thread_scratch_len], see matmul.h */
+    uint8_t *embd_blocks;  /* 16 rows of the embedding in their stored type */
     float *router;         /* [n_batch][n_expert] */
     uint32_t *experts;     /* [n_batch][n_expert_used] */
     float *expert_weights; /* [n_batch][n_expert_used] */
     float *expert_x;       /* [n_batch][n_embd] the tokens of one expert, gathered */
-    float *gate, *up;      /* [n_batch][max(n_ff, n_ff_exp)] */
+    float *hidden, *up;    /* [max(n_batch, n_expert_used)][the widest MLP there is] */
     float *expert_y;       /* [n_batch][n_embd] what one expert gives */
-    float *moe;            /* [n_batch][n_expert_used][n_embd] by token and rank: the order of the
-                              final sum does not depend on the order of the experts */
+    /* [n_batch][n_expert_used][n_embd] by token and rank, so that the order of the final sum does
+     * not depend on the order of the experts */
+    float *moe;
     uint32_t *expert_rows; /* [n_batch] token * n_expert_used + rank */
     float *logits;         /* [n_vocab] */
     float *inv_freq;       /* [n_embd_head / 2] */
-    uint32_t row_scratch_len;
-    void *memory;          /* mem_pages: all of the above */
+    act_block *act;        /* activations of one matmul, as large as any needs */
+    act_block *act_expert; /* of one expert's tokens, gathered */
+    act_block *act_hidden; /* of down */
+    matrix *expert_matrices; /* [3 * n_expert_used] gates, ups, downs of one token */
+    uint64_t thread_scratch_len;
+    void *memory; /* mem_pages: all of the above */
     size_t n_bytes;
 } scratch;
 

@@ -2,7 +2,14 @@
 #include "model/weights.h"
 
 #include "base/mem.h"
+#include "quant/panel.h"
 #include "quant/quant.h"
+
+static matrix make_matrix(dtype type, uint64_t rows, uint64_t cols, const uint8_t *data)
+{
+    return (matrix){type, rows, cols, dtype_row_bytes(type, cols), dtype_get(type)->is_quantized,
+                    data};
+}
 
 /* Reads the tensor of a role to its own place in the blob and verifies its checksum. Its shape is
  * the configuration's: scout_open has checked that. */
@@ -25,7 +32,7 @@ static smoe_status get_matrix(weights *w, const scout *s, enum tensor_role role,
     scout_tensor t;
     const uint8_t *data;
     TRY(load(w, s, role, layer, &t, &data, err));
-    *out = (matrix){t.type, t.rows, t.cols, dtype_row_bytes(t.type, t.cols), data};
+    *out = make_matrix(t.type, t.rows, t.cols, data);
     return SMOE_OK;
 }
 
@@ -107,6 +114,16 @@ void weights_unload(weights *w)
 
 matrix matrix_of_record(const matrix_layout *layout, const uint8_t *record)
 {
-    return (matrix){layout->type, layout->rows, layout->cols,
-                    dtype_row_bytes(layout->type, layout->cols), record + layout->offset};
+    return make_matrix(layout->type, layout->rows, layout->cols, record + layout->offset);
+}
+
+void matrix_row(const matrix *m, const kernels *k, uint64_t r, uint8_t *blocks, float *out)
+{
+    const uint8_t *row = m->data + r * m->row_bytes;
+    if (m->in_panels) {
+        uint64_t lane = r % PANEL_ROWS;
+        panel_unpack(m->type, row - lane * m->row_bytes, lane + 1, m->cols, blocks);
+        row = blocks + lane * m->row_bytes;
+    }
+    k->dequantize_row(m->type, row, out, (int64_t)m->cols);
 }

@@ -7,12 +7,14 @@
 
 #include "base/arena.h"
 #include "formats/vault.h"
+#include "quant/kernels.h"
 
 typedef struct matrix {
     dtype type;
     uint64_t rows, cols;
-    uint64_t row_bytes;
-    const uint8_t *data; /* [rows] rows of row_bytes */
+    uint64_t row_bytes;  /* of one row; 16 rows of a panel are 16 times that */
+    bool in_panels;      /* quantised types: panels of 16 rows (quant/panel.h); else row by row */
+    const uint8_t *data;
 } matrix;
 
 typedef struct layer_weights {
@@ -40,6 +42,9 @@ typedef struct weights {
 
 smoe_status weights_load(weights *w, const scout *s, smoe_err *err);
 void weights_unload(weights *w);
+
+/* Row r as floats [cols]; blocks [16 * row_bytes] is scratch. */
+void matrix_row(const matrix *m, const kernels *k, uint64_t r, uint8_t *blocks, float *out);
 
 /* A matrix of a record (gate, up, down) that starts at `record`. */
 matrix matrix_of_record(const matrix_layout *layout, const uint8_t *record);

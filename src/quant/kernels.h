@@ -32,8 +32,15 @@ typedef struct kernels {
     float (*vec_dot)(dtype type, const void *w, const float *x, int64_t n);
     /* y[i] = fma(a, x[i], y[i]) */
     void (*vec_mad_f32)(float *y, const float *x, float a, int64_t n);
-    void (*vec_mad_f16)(float *y, const uint16_t *x, float a, int64_t n); /* x in f16 */
-    float (*vec_dot_f16)(const uint16_t *x, const float *y, int64_t n);
+    /* Attention of n_head query heads over the keys and values of their kv head, which are f16 or
+     * f32 (type). Keys: blocks of 16 positions, [n_blocks][d][16]. For all 16 * n_blocks positions
+     *   scores[h * stride + position] = q [n_head][d] . key, one chain of fma over ascending d
+     * Values: [n][d].  out[h * d + i] = sum of p[h * stride + j] * v[j][i], one chain of fma over
+     * ascending j from 0. */
+    void (*attn_scores)(dtype type, const void *k_blocks, const float *q, int64_t n_head, int64_t d,
+                        int64_t n_blocks, float *scores, int64_t stride);
+    void (*attn_values)(dtype type, const void *v, const float *p, int64_t stride, int64_t n_head,
+                        int64_t d, int64_t n, float *out);
     void (*vec_to_f16)(const float *x, uint16_t *y, int64_t n);
     /* y = x * (1 / sqrt(mean(x*x) + eps)) * w   (RMSNorm; x may equal y) */
     void (*rms_norm)(const float *x, const float *w, float *y, int64_t n, float eps);

@@ -390,16 +390,9 @@ static float vec_dot(dtype type, const void *w, const float *x, int64_t n)
     return v16_reduce(sum);
 }
 
-static float vec_dot_f16(const uint16_t *x, const float *y, int64_t n)
-{
-    v16 sum = v16_set1(0);
+/* ---- attention ---- */
 
-    for (int64_t i = 0; i < n; i += LANES) {
-        const int64_t m = n - i;
-        sum = merge_n(v16_fma(load_f16_n(x + i, m), load_n(y + i, m), sum), sum, m);
-    }
-    return v16_reduce(sum);
-}
+#include "quant/attn_body.h"
 
 /* ---- element by element ---- */
 
@@ -410,16 +403,6 @@ static void vec_mad_f32(float *y, const float *x, float a, int64_t n)
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = n - i;
         store_n(y + i, v16_fma(factor, load_n(x + i, m), load_n(y + i, m)), m);
-    }
-}
-
-static void vec_mad_f16(float *y, const uint16_t *x, float a, int64_t n)
-{
-    const v16 factor = v16_set1(a);
-
-    for (int64_t i = 0; i < n; i += LANES) {
-        const int64_t m = n - i;
-        store_n(y + i, v16_fma(factor, load_f16_n(x + i, m), load_n(y + i, m)), m);
     }
 }
 
@@ -531,9 +514,9 @@ const kernels KERNELS_TABLE = {
     .vec_dot_f32 = vec_dot_f32,
     .vec_dot_f32_batch = vec_dot_f32_batch,
     .vec_dot = vec_dot,
+    .attn_scores = attn_scores,
+    .attn_values = attn_values,
     .vec_mad_f32 = vec_mad_f32,
-    .vec_mad_f16 = vec_mad_f16,
-    .vec_dot_f16 = vec_dot_f16,
     .vec_to_f16 = vec_to_f16,
     .rms_norm = rms_norm,
     .swiglu = swiglu,

@@ -103,21 +103,38 @@ static void vec_mad_f32_scalar(float *y, const float *x, float a, int64_t n)
     }
 }
 
-static void vec_mad_f16_scalar(float *y, const uint16_t *x, float a, int64_t n)
+static float kv_at(dtype type, const void *kv, int64_t i)
 {
-    for (int64_t i = 0; i < n; i++) {
-        y[i] = fmaf(a, f16_to_f32(x[i]), y[i]);
+    return type == DTYPE_F16 ? f16_to_f32(((const uint16_t *)kv)[i]) : ((const float *)kv)[i];
+}
+
+static void attn_scores_scalar(dtype type, const void *k_blocks, const float *q, int64_t n_head,
+                               int64_t d, int64_t n_blocks, float *scores, int64_t stride)
+{
+    for (int64_t h = 0; h < n_head; h++) {
+        for (int64_t j = 0; j < n_blocks * LANES; j++) {
+            const int64_t first = j / LANES * d * LANES + j % LANES;
+            float sum = 0;
+            for (int64_t i = 0; i < d; i++) {
+                sum = fmaf(kv_at(type, k_blocks, first + i * LANES), q[h * d + i], sum);
+            }
+            scores[h * stride + j] = sum;
+        }
     }
 }
 
-static float vec_dot_f16_scalar(const uint16_t *x, const float *y, int64_t n)
+static void attn_values_scalar(dtype type, const void *v, const float *p, int64_t stride,
+                               int64_t n_head, int64_t d, int64_t n, float *out)
 {
-    float partial[LANES] = {0};
-
-    for (int64_t i = 0; i < n; i++) {
-        partial[i % LANES] = fmaf(f16_to_f32(x[i]), y[i], partial[i % LANES]);
+    for (int64_t h = 0; h < n_head; h++) {
+        for (int64_t i = 0; i < d; i++) {
+            float sum = 0;
+            for (int64_t j = 0; j < n; j++) {
+                sum = fmaf(p[h * stride + j], kv_at(type, v, j * d + i), sum);
+            }
+            out[h * d + i] = sum;
+        }
     }
-    return reduce(partial);
 }
 
 static void vec_to_f16_scalar(const float *x, uint16_t *y, int64_t n)
@@ -187,8 +204,8 @@ const kernels kernels_scalar = {
     .vec_dot_f32_batch = vec_dot_f32_batch_scalar,
     .vec_dot = vec_dot_scalar,
     .vec_mad_f32 = vec_mad_f32_scalar,
-    .vec_mad_f16 = vec_mad_f16_scalar,
-    .vec_dot_f16 = vec_dot_f16_scalar,
+    .attn_scores = attn_scores_scalar,
+    .attn_values = attn_values_scalar,
     .vec_to_f16 = vec_to_f16_scalar,
     .rms_norm = rms_norm_scalar,
     .swiglu = swiglu_scalar,

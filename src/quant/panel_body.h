@@ -57,14 +57,22 @@ INLINE int n_blocks_32(const job *j, int64_t k)
     return (int)(j->cols - k < ACT_ELEMS ? (j->cols - k) / 32 : ACT_ELEMS / 32);
 }
 
-/* ---- one vector ---- */
+/* ---- one vector, or two that share the decoding (a fine activation is two) ---- */
 
-INLINE v16 dot_groups(dtype type, const uint8_t *b, const act_block *x)
+enum { MAX_FEW = 2 };
+
+/* totals[v] = 256 columns of one panel times vector v, for n (a constant) vectors. */
+INLINE void dot_groups(dtype type, int n, const uint8_t *b, const act_block *x, int64_t stride,
+                       v16 totals[MAX_FEW])
 {
     const int steps = N_STEPS / n_groups(type);
     const int flush = steps < PART_STEPS(max_level(type)) ? steps : PART_STEPS(max_level(type));
-    s16 sum = s16_zero(), sum_mins = s16_zero();
+    s16 sums[MAX_FEW], sums_mins[MAX_FEW];
 
+    UNROLL
+    for (int v = 0; v < n; v++) {
+        sums[v] = sums_mins[v] = s16_zero();
+    }
     UNROLL
     for (int i = 0; i < n_groups(type) / 4; i++) {
         const w64 scales = scales_of(type, b, i), mins = mins_of(type, b, i);
@@ -72,39 +80,71 @@ INLINE v16 dot_groups(dtype type, const uint8_t *b, const act_block *x)
         for (int g = 4 * i; g < 4 * i + 4; g++) {
             UNROLL
             for (int f = 0; f < steps; f += flush) {
-                part p = part_zero();
+                part parts[MAX_FEW];
+                UNROLL
+                for (int v = 0; v < n; v++) {
+                    parts[v] = part_zero();
+                }
                 UNROLL
                 for (int s = f; s < f + flush; s++) {
-                    const x4 levels = x4_load(x->qs + 4 * (steps * g + s));
-                    p = dot_part(p, weights_of(type, b, g, s), levels);
+                    const w64 w = weights_of(type, b, g, s);
+                    UNROLL
+                    for (int v = 0; v < n; v++) {
+                        const x4 levels = x4_load((x + v * stride)->qs + 4 * (steps * g + s));
+                        parts[v] = dot_part(parts[v], w, levels);
+                    }
                 }
-                sum = s16_add_scaled(sum, p, scale_of(type, scales, g % 4));
+                UNROLL
+                for (int v = 0; v < n; v++) {
+                    sums[v] = s16_add_scaled(sums[v], parts[v], scale_of(type, scales, g % 4));
+                }
             }
         }
         UNROLL
         for (int odd = 0; odd < 2; odd++) {
-            sum_mins = s16_add_pairs(sum_mins, min_pairs_of(type, mins, odd),
-                                     sum_pair_of(type, x, 2 * i + odd));
+            UNROLL
+            for (int v = 0; v < n; v++) {
+                sums_mins[v] = s16_add_pairs(sums_mins[v], min_pairs_of(type, mins, odd),
+                                             sum_pair_of(type, x + v * stride, 2 * i + odd));
+            }
         }
     }
     const v16 d = v16_from_f16(d_of(type, b)), dmin = v16_from_f16(d_of(type, b) + 32);
-    return finish(type, sum, sum_mins, d, dmin);
+    UNROLL
+    for (int v = 0; v < n; v++) {
+        totals[v] = finish(type, sums[v], sums_mins[v], d, dmin);
+    }
 }
 
-INLINE v16 dot_blocks_32(dtype type, const uint8_t *b, const act_block *x, int n)
+INLINE void dot_blocks_32(dtype type, int n, const uint8_t *b, const act_block *x, int64_t stride,
+                          int n_32, v16 totals[MAX_FEW])
 {
     const int block_bytes = type == DTYPE_Q8_0 ? 544 : 288;
-    v16 total = v16_set1(0);
 
-    for (int i = 0; i < n; i++, b += block_bytes) {
-        s16 sum = signed_start(&x->bias32[i]);
+    UNROLL
+    for (int v = 0; v < n; v++) {
+        totals[v] = v16_set1(0);
+    }
+    for (int i = 0; i < n_32; i++, b += block_bytes) {
+        s16 sums[MAX_FEW];
+        UNROLL
+        for (int v = 0; v < n; v++) {
+            sums[v] = signed_start(&(x + v * stride)->bias32[i]);
+        }
         UNROLL
         for (int s = 0; s < 8; s++) {
-            sum = dot_signed(sum, signed_weights_of(type, b, s), x4_load(x->qs + 32 * i + 4 * s));
+            const w64 w = signed_weights_of(type, b, s);
+            UNROLL
+            for (int v = 0; v < n; v++) {
+                const x4 levels = x4_load((x + v * stride)->qs + 32 * i + 4 * s);
+                sums[v] = dot_signed(sums[v], w, levels);
+            }
         }
-        total = v16_fma(v16_from_f16(b), v16_from_s16(sum), total);
+        UNROLL
+        for (int v = 0; v < n; v++) {
+            totals[v] = v16_fma(v16_from_f16(b), v16_from_s16(sums[v]), totals[v]);
+        }
     }
-    return total;
 }
 
 /* The 256 columns that lie n_bytes ahead. Parts of a block are read by turns, which hardware does
@@ -117,23 +157,33 @@ INLINE void prefetch(dtype type, const uint8_t *b, size_t n_bytes)
     }
 }
 
-INLINE void vector_act(dtype type, const job *j)
+INLINE void few_act(dtype type, int n, const job *j)
 {
     const size_t bytes_256 = bytes_of_256(type);
 
     for (int64_t row = 0; row < j->n_rows; row += LANES) {
         const uint8_t *b = j->panels + (size_t)(row / LANES) * j->one_panel_bytes;
         const act_block *x = j->x.data;
-        v16 acc = v16_set1(0);
+        v16 acc[MAX_FEW] = {v16_set1(0), v16_set1(0)};
         for (int64_t k = 0; k < j->cols; k += ACT_ELEMS, x++, b += bytes_256) {
+            v16 totals[MAX_FEW];
             if (type != DTYPE_Q8_0) { /* is read in order and does best alone */
                 prefetch(type, b, PREFETCH_BYTES);
             }
-            const v16 s = is_signed(type) ? dot_blocks_32(type, b, x, n_blocks_32(j, k))
-                                          : dot_groups(type, b, x);
-            acc = v16_fma(v16_set1(x->d), s, acc);
+            if (is_signed(type)) {
+                dot_blocks_32(type, n, b, x, j->x.stride, n_blocks_32(j, k), totals);
+            } else {
+                dot_groups(type, n, b, x, j->x.stride, totals);
+            }
+            UNROLL
+            for (int v = 0; v < n; v++) {
+                acc[v] = v16_fma(v16_set1((x + v * j->x.stride)->d), totals[v], acc[v]);
+            }
         }
-        store_rows(j, 0, row, acc);
+        UNROLL
+        for (int v = 0; v < n; v++) {
+            store_rows(j, v, row, acc[v]);
+        }
     }
 }
 
@@ -466,21 +516,30 @@ INLINE void matrix_plain(dtype type, const job *j)
 
 /* ---- the table ---- */
 
-#define FOR_TYPE(kind, name, type)                                                \
-    static void name##_vector(const job *j) { vector_##kind(type, j); }           \
-    static void name##_matrix(const job *j) { matrix_##kind(type, j); }           \
+#define FOR_PLAIN(name, type)                                                     \
+    static void name##_vector(const job *j) { vector_plain(type, j); }            \
+    static void name##_matrix(const job *j) { matrix_plain(type, j); }            \
     static void name(const job *j) { (j->x.n == 1 ? name##_vector : name##_matrix)(j); }
 
-FOR_TYPE(plain, matmul_f32, DTYPE_F32)
-FOR_TYPE(plain, matmul_f16, DTYPE_F16)
-FOR_TYPE(plain, matmul_bf16, DTYPE_BF16)
-FOR_TYPE(act, matmul_q4_0, DTYPE_Q4_0)
-FOR_TYPE(act, matmul_q8_0, DTYPE_Q8_0)
-FOR_TYPE(act, matmul_q2_K, DTYPE_Q2_K)
-FOR_TYPE(act, matmul_q3_K, DTYPE_Q3_K)
-FOR_TYPE(act, matmul_q4_K, DTYPE_Q4_K)
-FOR_TYPE(act, matmul_q5_K, DTYPE_Q5_K)
-FOR_TYPE(act, matmul_q6_K, DTYPE_Q6_K)
+#define FOR_ACT(name, type)                                                       \
+    static void name##_vector(const job *j) { few_act(type, 1, j); }              \
+    static void name##_pair(const job *j) { few_act(type, 2, j); }                \
+    static void name##_matrix(const job *j) { matrix_act(type, j); }              \
+    static void name(const job *j)                                                \
+    {                                                                             \
+        (j->x.n == 1 ? name##_vector : j->x.n == 2 ? name##_pair : name##_matrix)(j); \
+    }
+
+FOR_PLAIN(matmul_f32, DTYPE_F32)
+FOR_PLAIN(matmul_f16, DTYPE_F16)
+FOR_PLAIN(matmul_bf16, DTYPE_BF16)
+FOR_ACT(matmul_q4_0, DTYPE_Q4_0)
+FOR_ACT(matmul_q8_0, DTYPE_Q8_0)
+FOR_ACT(matmul_q2_K, DTYPE_Q2_K)
+FOR_ACT(matmul_q3_K, DTYPE_Q3_K)
+FOR_ACT(matmul_q4_K, DTYPE_Q4_K)
+FOR_ACT(matmul_q5_K, DTYPE_Q5_K)
+FOR_ACT(matmul_q6_K, DTYPE_Q6_K)
 
 static void matmul(dtype type, const void *panels, int64_t n_rows, int64_t cols, panel_x x,
                    float *out, int64_t out_stride)

@@ -1,43 +1,26 @@
-/* convert.c: streams a planned checkpoint into its two files.
- *
- * Every matrix is a stream of elements: chunks of fixed size are read, and worker threads turn
- * pieces of a chunk into the target type, independently of each other, so the bytes written do not
- * depend on the number of threads. Memory: one chunk in, one chunk out, one record; never a whole
- * tensor (except the source of a transposed expert, which is bounded by the plan).
+/* convert.c: streams a planned checkpoint into its two files, matrix by matrix
+ * (convert_matrix.h). Memory: what one matrix takes there, and one record.
  *
  * Both files stay under temporary names until both are complete, then are renamed one after the
  * other. */
 #include <errno.h>
-#include <float.h>
-#include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/cpu.h"
 #include "base/mem.h"
-#include "base/pool.h"
-#include "formats/checksum.h"
 #include "formats/safetensors_write.h"
 #include "json/json_write.h"
-#include "quant/kernels.h"
-#include "shatter/plan.h"
+#include "shatter/convert_matrix.h"
 
-enum {
-    PIECE_ELEMS = 4096, /* what one thread converts at a time; every block divides it */
-    CHUNK_ELEMS = PIECE_ELEMS * 512,
-    MAX_META_BYTES = 64 << 20,
-};
+enum { MAX_META_BYTES = 64 << 20 };
 
 typedef struct job {
     shatter_plan *plan;
     const shatter_events *events;
     pool *pool;
-    const kernels *kernels; /* of this CPU; every table makes the same blocks */
+    converter converter;
     safetensors_writer scout, vault;
-    uint8_t *in, *out; /* CHUNK_ELEMS elements of 4 bytes */
-    uint8_t *slab;     /* source of a transposed matrix; grows */
-    size_t slab_cap;
     uint8_t *record;
     buf sums;                 /* hex checksums of the file being written */
     checksum id_low, id_high; /* the lineage: two chains over the same facts */
@@ -81,80 +64,6 @@ static void lineage_tensor(job *j, const matrix_source *m, uint64_t sum)
 
 /* --- one matrix ------------------------------------------------------------------------------- */
 
-typedef struct chunk {
-    const kernels *kernels;
-    const matrix_source *m;
-    const uint8_t *in; /* plain: the chunk's elements; transposed: the whole slab */
-    uint64_t first;    /* element of the matrix that the chunk starts with */
-    size_t n_elems;
-    dtype type;
-    uint8_t *out;
-    float limit; /* what the type can hold */
-    atomic_bool over_limit;
-} chunk;
-
-/* The largest magnitude that a type is given. The f16 scales inside blocks overflow above some 1e6
- * (q2_K first, at 65504 * 45); no sane weight is near. bf16 rounds the topmost f32 values to
- * infinity. */
-static float limit_of(dtype type)
-{
-    return dtype_get(type)->is_quantized ? 1e6f : type == DTYPE_BF16 ? 3.38e38f : FLT_MAX;
-}
-
-/* Elements [first, first + n) of a transposed matrix, gathered row by row. */
-static const uint8_t *gather(const chunk *c, uint64_t first, size_t n, uint8_t *temp)
-{
-    size_t width = (size_t)dtype_row_bytes(c->m->type, 1);
-    uint64_t row = first / c->m->cols, col = first % c->m->cols;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(temp + i * width, c->in + (col * c->m->stride + c->m->first_col + row) * width,
-               width);
-        if (++col == c->m->cols) {
-            col = 0;
-            row++;
-        }
-    }
-    return temp;
-}
-
-static void convert_pieces(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    chunk *c = ctx;
-    uint8_t temp[PIECE_ELEMS * 4];
-    float values[PIECE_ELEMS];
-    (void)thread;
-    for (size_t piece = begin; piece < end; piece++) {
-        size_t at = piece * PIECE_ELEMS;
-        size_t n = c->n_elems - at < PIECE_ELEMS ? c->n_elems - at : PIECE_ELEMS;
-        const uint8_t *in = c->m->transposed ? gather(c, c->first + at, n, temp)
-                                             : c->in + dtype_row_bytes(c->m->type, at);
-        bool over_limit = false;
-        c->kernels->dequantize_row(c->m->type, in, values, (int64_t)n);
-        for (size_t i = 0; i < n; i++) {
-            over_limit |= !(fabsf(values[i]) <= c->limit); /* also when it is NaN */
-        }
-        if (over_limit) {
-            atomic_store(&c->over_limit, true);
-        }
-        uint8_t *out = c->out + dtype_row_bytes(c->type, at);
-        c->kernels->quantize_row(c->type, values, out, (int64_t)n);
-    }
-}
-
-static smoe_status read_slab(job *j, const matrix_source *m, smoe_err *err)
-{
-    size_t n_bytes = (size_t)matrix_source_bytes(m);
-    if (n_bytes > j->slab_cap) {
-        mem_free(j->slab);
-        j->slab = mem_alloc(n_bytes);
-        j->slab_cap = j->slab == NULL ? 0 : n_bytes;
-        if (j->slab == NULL) {
-            return err_nomem(err, "a transposed matrix", n_bytes);
-        }
-    }
-    return file_read_at(&j->plan->source.shards[m->shard].file, m->offset, j->slab, n_bytes, err);
-}
-
 static smoe_status report(job *j, uint64_t n_bytes, smoe_err *err)
 {
     const shatter_events *e = j->events;
@@ -169,63 +78,31 @@ static smoe_status report(job *j, uint64_t n_bytes, smoe_err *err)
     return SMOE_OK;
 }
 
-static smoe_status convert_chunk(job *j, chunk *c, smoe_err *err)
-{
-    const matrix_source *m = c->m;
-    pool_for(j->pool, (c->n_elems + PIECE_ELEMS - 1) / PIECE_ELEMS, 1, convert_pieces, c);
-    if (atomic_load(&c->over_limit)) {
-        return err_set(
-            err, SMOE_NUMERIC,
-            "%s: tensor \"%s\" holds a value (after element %llu) that is "
-            "not finite or beyond what %s can hold; the checkpoint is damaged: fetch it again",
-            j->plan->source.shards[m->shard].file.path, m->name, (unsigned long long)c->first,
-            dtype_get(c->type)->name);
-    }
-    return SMOE_OK;
-}
-
 /* Converts a matrix into dst; when dst is NULL, appends it to the scout and lists its checksum. */
 static smoe_status convert_matrix(job *j, const matrix_source *m, dtype type, uint8_t *dst,
                                   smoe_err *err)
 {
-    checksum in_sum, out_sum;
-    uint64_t n_elems = m->rows * m->cols;
+    conversion v;
+    checksum sum;
     char hex[CHECKSUM_HEX];
-    checksum_init(&in_sum);
-    checksum_init(&out_sum);
-    if (m->transposed) {
-        TRY(read_slab(j, m, err));
-        checksum_add(&in_sum, j->slab, (size_t)matrix_source_bytes(m));
-        TRY(report(j, matrix_source_bytes(m), err));
-    }
-    for (uint64_t at = 0; at < n_elems; at += CHUNK_ELEMS) {
-        chunk c = {.kernels = j->kernels,
-                   .m = m,
-                   .in = m->transposed ? j->slab : j->in,
-                   .first = at,
-                   .type = type,
-                   .limit = limit_of(type)};
-        c.n_elems = (size_t)(n_elems - at < CHUNK_ELEMS ? n_elems - at : CHUNK_ELEMS);
-        c.out = dst != NULL ? dst + dtype_row_bytes(type, at) : j->out;
-        uint64_t in_bytes = dtype_row_bytes(m->type, c.n_elems);
-        uint64_t out_bytes = dtype_row_bytes(type, c.n_elems);
-        if (!m->transposed) {
-            TRY(file_read_at(&j->plan->source.shards[m->shard].file,
-                             m->offset + dtype_row_bytes(m->type, at), j->in, in_bytes, err));
-            checksum_add(&in_sum, j->in, (size_t)in_bytes);
+    checksum_init(&sum);
+    TRY(conversion_begin(&v, &j->converter, m, type, err));
+    TRY(report(j, v.n_read, err));
+    while (v.n_rows_done < m->rows) {
+        TRY(conversion_next(&v, dst, err));
+        if (dst != NULL) {
+            dst += v.n_out;
+        } else {
+            checksum_add(&sum, v.out, (size_t)v.n_out);
+            TRY(safetensors_writer_append(&j->scout, v.out, v.n_out, err));
         }
-        TRY(convert_chunk(j, &c, err));
-        if (dst == NULL) {
-            checksum_add(&out_sum, j->out, (size_t)out_bytes);
-            TRY(safetensors_writer_append(&j->scout, j->out, out_bytes, err));
-        }
-        TRY(report(j, m->transposed ? 0 : in_bytes, err));
+        TRY(report(j, v.n_read, err));
     }
-    lineage_tensor(j, m, checksum_end(&in_sum));
+    lineage_tensor(j, m, checksum_end(&v.source_sum));
     if (dst != NULL) {
         return SMOE_OK;
     }
-    checksum_to_hex(checksum_end(&out_sum), hex);
+    checksum_to_hex(checksum_end(&sum), hex);
     return buf_append(&j->sums, hex, sizeof hex, err);
 }
 
@@ -310,7 +187,8 @@ static smoe_status declare_scout(job *j, smoe_err *err)
         const dense_plan *d = &p->dense[i];
         const dtype_info *info = dtype_get(d->type);
         uint64_t shape[2] = {d->tensor.rows, d->tensor.cols};
-        if (info->is_quantized) { /* as bytes, row by row */
+        if (info->is_quantized) { /* as the bytes of whole panels */
+            shape[0] = dtype_stored_rows(d->type, d->tensor.rows);
             shape[1] = dtype_row_bytes(d->type, d->tensor.cols);
         }
         TRY(safetensors_writer_add(w, slice_from(d->tensor.name), info->safetensors,
@@ -483,11 +361,10 @@ static smoe_status begin(job *j, smoe_err *err)
 {
     shatter_plan *p = j->plan;
     TRY(pool_new(p->n_threads != 0 ? p->n_threads : cpu_n_cores(), &j->pool, err));
-    j->in = mem_alloc(CHUNK_ELEMS * 4);
-    j->out = mem_alloc(CHUNK_ELEMS * 4);
+    j->converter = (converter){.source = &p->source, .kernels = kernels_get(NULL), .pool = j->pool};
     j->record = mem_calloc(1, (size_t)p->record_bytes); /* padding stays zero */
-    if (j->in == NULL || j->out == NULL || j->record == NULL) {
-        return err_nomem(err, "conversion buffers", CHUNK_ELEMS * 8 + p->record_bytes);
+    if (j->record == NULL) {
+        return err_nomem(err, "a record", p->record_bytes);
     }
     TRY(declare_scout(j, err));
     TRY(declare_vault(j, err));
@@ -506,7 +383,6 @@ smoe_status shatter_convert(shatter_plan *plan, const shatter_events *events, sm
     }
     j->plan = plan;
     j->events = events;
-    j->kernels = kernels_get(NULL);
     buf_init(&j->sums, MAX_META_BYTES);
     safetensors_writer_init(&j->scout);
     safetensors_writer_init(&j->vault);
@@ -521,9 +397,7 @@ out:
     safetensors_writer_fini(&j->vault);
     pool_free(j->pool);
     buf_fini(&j->sums);
-    mem_free(j->in);
-    mem_free(j->out);
-    mem_free(j->slab);
+    converter_fini(&j->converter);
     mem_free(j->record);
     mem_free(j);
     return status;

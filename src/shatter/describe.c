@@ -83,7 +83,7 @@ static void fill(const shatter_plan *p, table *t)
     for (int part = 0; part < N_PARTS; part++) {
         const matrix_layout *m = &p->layout[part];
         add(t, part == PART_DOWN ? "experts: down" : "experts: gate, up", p->want_experts, m->type,
-            n_records, n_records * m->rows * dtype_row_bytes(m->type, m->cols), m->cols);
+            n_records, n_records * dtype_matrix_bytes(m->type, m->rows, m->cols), m->cols);
     }
 }
 

@@ -255,7 +255,7 @@ static smoe_status plan_dense(shatter_plan *p, smoe_err *err)
         TRY(find_plain(p, d->tensor.name, d->tensor.n_dims, d->tensor.rows, d->tensor.cols,
                        &d->source, err));
         d->type = scout_type(p, d->tensor.role, d->tensor.cols, d->source.type);
-        d->n_bytes = d->tensor.rows * dtype_row_bytes(d->type, d->tensor.cols);
+        d->n_bytes = dtype_matrix_bytes(d->type, d->tensor.rows, d->tensor.cols);
         p->scout_bytes += d->n_bytes;
         p->source_bytes += matrix_source_bytes(&d->source);
     }
@@ -360,7 +360,7 @@ static smoe_status set_layout(shatter_plan *p, dtype coarsest_source, smoe_err *
         dtype type = fit_type(p->want_experts, cols, coarsest_source);
         at = (at + VAULT_MATRIX_ALIGN - 1) / VAULT_MATRIX_ALIGN * VAULT_MATRIX_ALIGN;
         p->layout[part] = (matrix_layout){type, rows, cols, at};
-        at += rows * dtype_row_bytes(type, cols);
+        at += dtype_matrix_bytes(type, rows, cols);
     }
     p->record_bytes = (at + VAULT_ALIGN - 1) / VAULT_ALIGN * VAULT_ALIGN;
     if (p->record_bytes > MAX_RECORD_BYTES) {

@@ -52,6 +52,18 @@ smoe_status shatter_convert(shatter_plan *plan, const shatter_events *events, sm
 smoe_status shatter_verify(const vault *v, const scout *s, const shatter_events *events,
                            smoe_err *err);
 
+typedef struct exported_matrix {
+    dtype type;
+    uint64_t rows, cols;
+    uint64_t n_bytes; /* written: rows * dtype_row_bytes */
+} exported_matrix;
+
+/* Writes one matrix as standard blocks, row after row, to path (complete or not at all). name: a
+ * tensor of the scout, or "blk.LAYER.exp.EXPERT.gate", ".up", ".down". SMOE_USAGE when there is no
+ * such matrix, or path is a file of the model itself. */
+smoe_status shatter_export(const vault *v, const scout *s, const char *name, const char *path,
+                           exported_matrix *out, smoe_err *err);
+
 /* "1.2 GB" (powers of 1000) into out; returns out. */
 const char *shatter_size_text(uint64_t n_bytes, char out[32]);
 

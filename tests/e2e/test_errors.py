@@ -257,13 +257,19 @@ def swapped_files():
 
 def newer_vault():
     model = copy_model("newer_vault", good())
-    patch(model.vault, b'"smoe.format_version":"1"', b'"smoe.format_version":"2"')
+    patch(model.vault, b'"smoe.format_version":"2"', b'"smoe.format_version":"3"')
     return one_shot(model, "1")
 
 
 def newer_scout():
     model = copy_model("newer_scout", good())
-    patch(model.scout, b'"smoe.format_version":"1"', b'"smoe.format_version":"2"')
+    patch(model.scout, b'"smoe.format_version":"2"', b'"smoe.format_version":"3"')
+    return one_shot(model, "1")
+
+
+def older_vault():
+    model = copy_model("older_vault", good())
+    patch(model.vault, b'"smoe.format_version":"2"', b'"smoe.format_version":"1"')
     return one_shot(model, "1")
 
 

@@ -36,12 +36,14 @@ typedef struct sketch {
     const char *names[3];
     uint64_t record_bytes, align;
     bool drop_tensor;
+    uint64_t embd_u8_bytes; /* the embedding as U8 of this size; 0 = F32 */
 } sketch;
 
-static const sketch good = {"1",         NULL,        "qwen3_moe",
+static const sketch good = {"2",         NULL,        "qwen3_moe",
                             LINEAGE,     RECORD,      "[3]",
                             "{}",        CONFIG,      {"blk.0.exp.0", "blk.0.exp.1", NULL},
-                            VAULT_ALIGN, VAULT_ALIGN, false};
+                            VAULT_ALIGN, VAULT_ALIGN, false,
+                            0};
 
 static void must(smoe_status status, const smoe_err *err)
 {
@@ -98,6 +100,7 @@ static const char *write_scout(const sketch *s)
     dense_tensor t;
     char sums[64 * CHECKSUM_HEX];
     size_t n = 0;
+    uint64_t n_bytes[64];
     static const uint8_t zeros[4096];
     checksum sum;
     must(model_config_parse(slice_from(CONFIG), "test", &c, &err), &err);
@@ -107,13 +110,14 @@ static const char *write_scout(const sketch *s)
     must(safetensors_writer_meta(&w, "smoe.penalty_exempt_ids", slice_from("[]"), &err), &err);
     size_t first = s->drop_tensor ? 1 : 0;
     for (size_t i = first; model_config_dense_tensor(&c, i, &t); i++) {
-        uint64_t shape[2] = {t.rows, t.cols};
-        must(safetensors_writer_add(&w, slice_from(t.name), "F32",
-                                    t.n_dims == 1 ? &shape[1] : shape, t.n_dims,
-                                    t.rows * t.cols * 4, &err),
+        bool is_u8 = i == 0 && s->embd_u8_bytes != 0;
+        uint64_t shape[2] = {is_u8 ? 1 : t.rows, is_u8 ? s->embd_u8_bytes : t.cols};
+        n_bytes[i] = is_u8 ? s->embd_u8_bytes : t.rows * t.cols * 4;
+        must(safetensors_writer_add(&w, slice_from(t.name), is_u8 ? "U8" : "F32",
+                                    t.n_dims == 1 ? &shape[1] : shape, t.n_dims, n_bytes[i], &err),
              &err);
         checksum_init(&sum);
-        checksum_add(&sum, zeros, t.rows * t.cols * 4);
+        checksum_add(&sum, zeros, n_bytes[i]);
         checksum_to_hex(checksum_end(&sum), sums + n++ * CHECKSUM_HEX);
     }
     uint64_t len = strlen(s->config);
@@ -126,7 +130,7 @@ static const char *write_scout(const sketch *s)
          &err);
     must(safetensors_writer_begin(&w, scratch_path("m.scout.safetensors"), 64, &err), &err);
     for (size_t i = first; model_config_dense_tensor(&c, i, &t); i++) {
-        must(safetensors_writer_append(&w, zeros, t.rows * t.cols * 4, &err), &err);
+        must(safetensors_writer_append(&w, zeros, n_bytes[i], &err), &err);
     }
     must(safetensors_writer_append(&w, s->config, len, &err), &err);
     must(safetensors_writer_finish(&w, &err), &err);
@@ -233,7 +237,9 @@ static sketch changed;
 static void test_refused(void **state)
 {
     (void)state;
-    refuse_vault(WITH(version, "2"), "format version 2");
+    refuse_vault(WITH(version, "3"), "format version 3");
+    refuse_vault(WITH(version, "1"), "make it again with smoe shatter");
+    refuse_vault(WITH(version, "0"), "not a number");
     refuse_vault(WITH(version, "x"), "not a number");
     refuse_vault(WITH(version, "99999999999"), "not a number");
     refuse_vault(WITH(kind, "scout"), "swapped");
@@ -257,7 +263,8 @@ static void test_refused(void **state)
     refuse_vault(WITH(record, "{\"gate\":{\"type\":\"f32\",\"shape\":[9223372036854775807,"
                               "9223372036854775807],\"offset\":0}}"),
                  "divide");
-    refuse_scout(WITH(version, "2"), "format version 2");
+    refuse_scout(WITH(version, "3"), "format version 3");
+    refuse_scout(WITH(version, "1"), "format version 1, whose rows are not in the order");
     refuse_scout(WITH(kind, "vault"), "swapped");
     refuse_scout(WITH(eos, "[10]"), "below 10");
     refuse_scout(WITH(eos, "[-1]"), "below 10");
@@ -270,6 +277,70 @@ static void test_refused(void **state)
     vault v;
     assert_int_equal(vault_open(&v, scratch_path("m.smoe"), &err), SMOE_FORMAT);
     expect_text(&err, "not a smoe vault");
+}
+
+#define EMBD_TYPE(shape)                                                                           \
+    "{\"model.embed_tokens.weight\":{\"type\":\"q8_0\",\"shape\":" shape "}}"
+#define GATE(type, shape)                                                                          \
+    "{\"gate\":{\"type\":\"" type "\",\"shape\":" shape ",\"offset\":0}"
+#define MATRIX(name, offset)                                                                       \
+    ",\"" name "\":{\"type\":\"q8_0\",\"shape\":[32,32],\"offset\":" offset "}"
+
+/* Rows come in whole panels of 16, and no shape makes that overflow. */
+static void test_panels(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"[10,32]", "[9223372036854775807,32]",
+                                         "[9223372036854775800,9223372036854775776]",
+                                         "[542551296285575047,32]"};
+    refuse_vault(WITH(record, GATE("q8_0", "[9223372036854775807,32]") "}"), "too large");
+    refuse_vault(WITH(record, GATE("q4_K", "[9223372036854775793,256]") "}"), "too large");
+    refuse_vault(WITH(record, GATE("bf16", "[9223372036854775807,2]") "}"), "too large");
+    refuse_vault(WITH(record, GATE("q8_0", "[542551296285575047,32]") "}"), "too large");
+    refuse_vault(WITH(record, GATE("q8_0", "[32,32]") MATRIX("up", "1024") MATRIX("down", "4096")
+                                  "}"),
+                 "overlaps");
+    refuse_vault(WITH(record, GATE("q8_0", "[10,32]") "}"), "\"up\"");
+    for (int i = 0; i < 4; i++) {
+        char types[128];
+        snprintf(types, sizeof types, EMBD_TYPE("%s"), shapes[i]);
+        sketch s = good;
+        s.types = types;
+        s.embd_u8_bytes = 10 * 34; /* rows only, as version 1 had them */
+        refuse_scout(&s, "panels of 16 rows");
+        s.embd_u8_bytes = 16 * 34;
+        refuse_scout(&s, i == 0 ? "is 10 x 32, but the config" : "panels of 16 rows");
+    }
+}
+
+static void test_matrix_names(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "blk.0.exp.1",
+        "blk.0.exp.1.",
+        "blk.0.exp.1.gates",
+        "blk.0.exp.01.up",
+        "blk.0.exp.",
+        "blk.0.exp.4096.down",
+        "lk.0.exp.1.up",
+        "blk.512.exp.0.gate",
+        "blk.-1.exp.0.up",
+    };
+    const vault v = {.n_layer = 1};
+    const matrix_layout *found, *parts[] = {&v.gate, &v.up, &v.down};
+    static const char *const names[] = {"blk.0.exp.0.gate", "blk.7.exp.12.up",
+                                        "blk.511.exp.4095.down"};
+    uint32_t layer, expert;
+    for (int i = 0; i < 3; i++) {
+        assert_true(vault_parse_matrix_name(&v, slice_from(names[i]), &layer, &expert, &found));
+        assert_ptr_equal(found, parts[i]);
+    }
+    assert_true(layer == 511 && expert == 4095);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(vault_parse_matrix_name(&v, slice_from(wrong[i]), &layer, &expert, &found));
+    }
 }
 
 static void refuse_pair(const sketch *vault_sketch, const char *part)
@@ -379,7 +450,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_pair), cmocka_unit_test(test_damage_is_found),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_panels),
+        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_matrix_names),
         cmocka_unit_test(test_find),      cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

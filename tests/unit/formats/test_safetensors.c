@@ -33,6 +33,32 @@ static void test_dtypes(void **state)
     assert_int_equal(dtype_row_bytes(DTYPE_OTHER, 1), 0);
 }
 
+/* Quantised matrices are whole panels of 16 rows. */
+static void test_matrix_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(dtype_matrix_bytes(DTYPE_BF16, 5, 7), 70);
+    assert_int_equal(dtype_matrix_bytes(DTYPE_F32, 17, 1), 68);
+    assert_int_equal(dtype_matrix_bytes(DTYPE_Q8_0, 1, 64), 16 * 68);
+    assert_int_equal(dtype_matrix_bytes(DTYPE_Q8_0, 16, 64), 16 * 68);
+    assert_int_equal(dtype_matrix_bytes(DTYPE_Q4_K, 17, 512), 32 * 288);
+    assert_int_equal(dtype_matrix_bytes(DTYPE_Q4_K, 16, 500), 0);
+    assert_int_equal(dtype_matrix_bytes(DTYPE_OTHER, 16, 32), 0);
+    assert_int_equal(dtype_stored_rows(DTYPE_Q2_K, 151936), 151936);
+    assert_int_equal(dtype_stored_rows(DTYPE_Q2_K, 33), 48);
+    assert_int_equal(dtype_stored_rows(DTYPE_F16, 33), 33);
+    const uint64_t many[] = {UINT64_MAX, UINT64_MAX - 14, UINT64_MAX - 15, (UINT64_C(1) << 63) + 1,
+                             UINT64_C(1) << 63, (UINT64_C(1) << 63) - 1};
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
+        assert_int_equal(dtype_matrix_bytes(DTYPE_Q8_0, many[i], 32), 0);
+        assert_int_equal(dtype_matrix_bytes(DTYPE_BF16, many[i], 2), 0);
+        assert_int_equal(dtype_matrix_bytes(DTYPE_Q4_0, 1, many[i]), 0);
+    }
+    assert_int_equal(dtype_matrix_bytes(DTYPE_BF16, (UINT64_C(1) << 63) - 1, 1), UINT64_MAX - 1);
+    assert_int_equal(dtype_stored_rows(DTYPE_Q8_0, UINT64_MAX - 15), UINT64_MAX - 15);
+    assert_int_equal(dtype_stored_rows(DTYPE_Q8_0, UINT64_MAX - 14), 0);
+}
+
 static void test_checksum_ignores_pieces(void **state)
 {
     (void)state;
@@ -244,9 +270,13 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dtypes),        cmocka_unit_test(test_checksum_ignores_pieces),
-        cmocka_unit_test(test_good),          cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_write),         cmocka_unit_test(test_write_incomplete),
+        cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_matrix_bytes),
+        cmocka_unit_test(test_checksum_ignores_pieces),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_write_incomplete),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

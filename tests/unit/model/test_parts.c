@@ -3,8 +3,11 @@
 #include "../../support/test.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
+#include "base/mem.h"
+#include "model/attention.h"
 #include "model/matmul.h"
 #include "model/rope.h"
 #include "model/router.h"
@@ -95,49 +98,185 @@ static void test_router_refuses_what_is_not_finite(void **state)
     assert_false(router_select(k, minus, 2, 1, true, experts, shares));
 }
 
-/* A batch equals single calls, whatever the threads, and both equal the plain sum to rounding. */
+enum { ROWS = 37, COLS = 512, N = 5, STORED_ROWS = 48 };
+
+/* Quantises w [ROWS][COLS] as the files store it; plain gets what it decodes to. */
+static matrix stored_matrix(dtype type, const float *w, uint8_t *data, float *plain)
+{
+    static uint8_t rows[ROWS * COLS * 4];
+    uint64_t row_bytes = dtype_row_bytes(type, COLS);
+    bool in_panels = dtype_get(type)->is_quantized;
+    for (size_t row = 0; row < ROWS; row++) {
+        quantize_row_ref(type, w + row * COLS, rows + row * row_bytes, COLS);
+        dequantize_row_ref(type, rows + row * row_bytes, plain + row * COLS, COLS);
+    }
+    if (in_panels) {
+        panel_pack(type, rows, ROWS, COLS, data);
+    } else {
+        memcpy(data, rows, ROWS * row_bytes);
+    }
+    return (matrix){type, ROWS, COLS, row_bytes, in_panels, data};
+}
+
+static void fill(rng *r, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)rng_uniform(r) - 0.5f;
+    }
+}
+
+/* Largest error that activations of 8 bits, of twice 8 bits, and none at all explain. */
+static double tolerance(const matrix *m, bool fine)
+{
+    return !m->in_panels ? 1e-4 : fine ? 2e-3 : 0.1;
+}
+
+/* Two parts in one pass: a batch equals single calls, whatever the threads; both equal the plain
+ * sum to what the activations' format allows. */
 static void test_matmul(void **state)
 {
     (void)state;
-    enum { ROWS = 37, COLS = 512, N = 5 };
     static const dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_K};
-    static float w[ROWS * COLS], plain[ROWS * COLS], x[N * COLS], bias[ROWS], batch[N * ROWS],
-        single[ROWS], scratch[3 * COLS];
-    static uint8_t data[sizeof w];
+    static float w[ROWS * COLS], plain[ROWS * COLS], x[N * COLS], bias[ROWS], batch[2][N * ROWS],
+        single[ROWS], scratch[3 * 2 * N * MATMUL_STRIPE_ROWS];
+    static uint8_t data[STORED_ROWS * COLS * 4];
+    static act_block act[2 * N * COLS / ACT_ELEMS];
     rng r = {3};
-    for (size_t i = 0; i < ROWS * COLS; i++) {
-        w[i] = (float)rng_uniform(&r) - 0.5f;
-    }
-    for (size_t i = 0; i < N * COLS; i++) {
-        x[i] = (float)rng_uniform(&r) - 0.5f;
-    }
-    for (size_t i = 0; i < ROWS; i++) {
-        bias[i] = (float)rng_uniform(&r);
-    }
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        matrix m = {.type = types[t], .rows = ROWS, .cols = COLS, .data = data,
-                    .row_bytes = dtype_row_bytes(types[t], COLS)};
-        for (size_t row = 0; row < ROWS; row++) {
-            quantize_row_ref(types[t], w + row * COLS, data + row * m.row_bytes, COLS);
-            dequantize_row_ref(types[t], data + row * m.row_bytes, plain + row * COLS, COLS);
-        }
-        for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
-            smoe_err err;
-            compute c = {.k = kernels_get(NULL), .row_scratch = scratch, .row_scratch_len = COLS};
-            ASSERT_OK(pool_new(n_threads, &c.pool, &err), &err);
-            matmul(&c, &m, bias, x, N, batch);
-            for (size_t i = 0; i < N; i++) {
-                matmul(&c, &m, bias, x + i * COLS, 1, single);
-                assert_memory_equal(single, batch + i * ROWS, sizeof single);
-                for (size_t row = 0; row < ROWS; row++) {
-                    double want = bias[row];
-                    for (size_t k = 0; k < COLS; k++) {
-                        want += (double)plain[row * COLS + k] * x[i * COLS + k];
-                    }
-                    assert_true(fabs(single[row] - want) < 1e-4);
+    fill(&r, w, ROWS * COLS);
+    fill(&r, x, N * COLS);
+    fill(&r, bias, ROWS);
+    for (size_t i = 0; i < 2 * 3 * sizeof types / sizeof types[0]; i++) {
+        matrix m = stored_matrix(types[i / 6], w, data, plain);
+        bool fine = i % 2 == 1;
+        smoe_err err;
+        compute c = {.k = kernels_get(NULL), .panel = panel_kernels_get(NULL),
+                     .thread_scratch = scratch,
+                     .thread_scratch_len = matmul_scratch_len(COLS, N)};
+        activations a = {.act = act};
+        const matmul_part parts[] = {{&m, NULL, batch[0]}, {&m, bias, batch[1]}};
+        ASSERT_OK(pool_new(1 + (uint32_t)(i / 2 % 3), &c.pool, &err), &err);
+        activations_set(&c, &a, &m, x, N, fine);
+        matmul(&c, &a, parts, 2);
+        for (size_t j = 0; j < N; j++) {
+            activations_set(&c, &a, &m, x + j * COLS, 1, fine);
+            matmul(&c, &a, &(matmul_part){&m, NULL, single}, 1);
+            assert_memory_equal(single, batch[0] + j * ROWS, sizeof single);
+            for (size_t row = 0; row < ROWS; row++) {
+                double want = 0;
+                for (size_t k = 0; k < COLS; k++) {
+                    want += (double)plain[row * COLS + k] * x[j * COLS + k];
                 }
+                assert_true(fabs(single[row] - want) < tolerance(&m, fine));
+                assert_true(batch[1][j * ROWS + row] == single[row] + bias[row]);
             }
-            pool_free(c.pool);
+        }
+        pool_free(c.pool);
+    }
+}
+
+/* A row of the embedding comes out of its panel as it went in. */
+static void test_matrix_row(void **state)
+{
+    (void)state;
+    static float w[ROWS * COLS], plain[ROWS * COLS], row[COLS];
+    static uint8_t data[STORED_ROWS * COLS * 4], blocks[16 * COLS * 4];
+    rng r = {4};
+    fill(&r, w, ROWS * COLS);
+    for (size_t t = 0; t < 2; t++) {
+        matrix m = stored_matrix(t ? DTYPE_Q8_0 : DTYPE_BF16, w, data, plain);
+        for (uint64_t i = 0; i < ROWS; i++) {
+            matrix_row(&m, kernels_get(NULL), i, blocks, row);
+            assert_memory_equal(row, plain + i * COLS, sizeof row);
+        }
+    }
+}
+
+enum { CTX = 600, HEADS = 4, HEADS_KV = 2, DIM = 24 };
+
+/* What attention() computes, in double and in the plain order. */
+static void attention_plain(const float *k, const float *v, const float *q, uint32_t position,
+                            uint32_t head, double *out)
+{
+    static double p[CTX];
+    double max = -1e300, sum = 0;
+    size_t kv_head = head / (HEADS / HEADS_KV);
+    for (uint32_t j = 0; j <= position; j++) {
+        p[j] = 0;
+        for (size_t i = 0; i < DIM; i++) {
+            p[j] += (double)q[head * DIM + i] * k[(j * HEADS_KV + kv_head) * DIM + i];
+        }
+        p[j] /= sqrt(DIM);
+        max = fmax(max, p[j]);
+    }
+    for (size_t i = 0; i < DIM; i++) {
+        out[i] = 0;
+    }
+    for (uint32_t j = 0; j <= position; j++) {
+        p[j] = exp(p[j] - max);
+        sum += p[j];
+        for (size_t i = 0; i < DIM; i++) {
+            out[i] += p[j] * v[(j * HEADS_KV + kv_head) * DIM + i];
+        }
+    }
+    for (size_t i = 0; i < DIM; i++) {
+        out[i] /= sum;
+    }
+}
+
+/* All positions in chunks of n_chunk on n_threads; the caller's out gets [CTX][HEADS * DIM]. */
+static void attend_in_chunks(const model_config *cfg, const float *k, const float *v,
+                             const float *q, uint32_t n_chunk, uint32_t n_threads, float *out)
+{
+    static float q_copy[CTX * HEADS * DIM];
+    smoe_err err;
+    kv_cache kv;
+    compute c = {.k = kernels_get(NULL)};
+    attention_scratch s = {mem_alloc(n_threads * attention_thread_bytes(cfg)),
+                           mem_alloc(attention_parts_bytes(cfg, CTX))};
+    memcpy(q_copy, q, sizeof q_copy);
+    ASSERT_OK(pool_new(n_threads, &c.pool, &err), &err);
+    ASSERT_OK(kv_cache_init(&kv, cfg, DTYPE_F32, CTX, &err), &err);
+    for (uint32_t at = 0; at < CTX; at += n_chunk) {
+        uint32_t n = CTX - at < n_chunk ? CTX - at : n_chunk;
+        attention_store(&c, &kv, 0, at, n, k + (size_t)at * HEADS_KV * DIM,
+                        v + (size_t)at * HEADS_KV * DIM);
+        attention(&c, &kv, 0, cfg, at, n, q_copy + (size_t)at * HEADS * DIM, &s,
+                  out + (size_t)at * HEADS * DIM);
+    }
+    kv_cache_fini(&kv);
+    pool_free(c.pool);
+    mem_free(s.threads);
+    mem_free(s.parts);
+}
+
+/* Token by token, in chunks that cut the blocks anywhere, and on other numbers of threads: the same
+ * bits, and those of the plain formula to rounding. */
+static void test_attention(void **state)
+{
+    (void)state;
+    static float k[CTX * HEADS_KV * DIM], v[CTX * HEADS_KV * DIM], q[CTX * HEADS * DIM];
+    static float want[CTX * HEADS * DIM], got[CTX * HEADS * DIM];
+    const model_config cfg = {.n_layer = 1, .n_head = HEADS, .n_head_kv = HEADS_KV,
+                              .n_embd_head = DIM};
+    rng r = {5};
+    fill(&r, k, CTX * HEADS_KV * DIM);
+    fill(&r, v, CTX * HEADS_KV * DIM);
+    fill(&r, q, CTX * HEADS * DIM);
+    attend_in_chunks(&cfg, k, v, q, 1, 1, want);
+    for (uint32_t n_chunk = 1; n_chunk <= CTX; n_chunk = n_chunk * 5 + 2) {
+        for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
+            attend_in_chunks(&cfg, k, v, q, n_chunk, n_threads, got);
+            assert_memory_equal(got, want, sizeof got);
+        }
+    }
+    for (uint32_t position = 0; position < CTX; position += 37) {
+        for (uint32_t head = 0; head < HEADS; head++) {
+            double plain[DIM];
+            attention_plain(k, v, q + (size_t)position * HEADS * DIM, position, head, plain);
+            for (size_t i = 0; i < DIM; i++) {
+                assert_true(fabs(want[((size_t)position * HEADS + head) * DIM + i] - plain[i]) <
+                            1e-6);
+            }
         }
     }
 }
@@ -151,6 +290,8 @@ int main(void)
         cmocka_unit_test(test_router),
         cmocka_unit_test(test_router_refuses_what_is_not_finite),
         cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_matrix_row),
+        cmocka_unit_test(test_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

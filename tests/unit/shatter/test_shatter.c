@@ -16,7 +16,8 @@
 #include "base/mem.h"
 #include "checkpoint.h"
 #include "formats/vault.h"
-#include "quant/quant.h"
+#include "quant/kernels.h"
+#include "quant/panel.h"
 #include "scratch.h"
 #include "shatter/shatter.h"
 
@@ -97,21 +98,46 @@ static void close_pair(vault *v, scout *s)
     scout_close(s);
 }
 
-/* data must be exactly the quantised rows of the checkpoint's tensor. */
+static void slurp(const char *name, buf *out)
+{
+    smoe_err err;
+    buf_init(out, 1 << 26);
+    must(file_slurp(scratch_path(name), 1 << 26, out, &err), &err);
+}
+
+/* The checkpoint's tensor, quantised row by row. */
+static uint8_t *quantised_rows(const checkpoint *c, const char *name, dtype type, uint64_t rows,
+                               uint64_t cols)
+{
+    const kernels *k = kernels_get(NULL);
+    uint64_t row_bytes = dtype_row_bytes(type, cols);
+    float *row = calloc(cols, sizeof *row);
+    uint8_t *all = calloc(rows, row_bytes);
+    assert_true(row != NULL && all != NULL);
+    for (uint64_t r = 0; r < rows; r++) {
+        for (uint64_t i = 0; i < cols; i++) {
+            row[i] = checkpoint_value(c, name, r * cols + i);
+        }
+        k->quantize_row(type, row, all + r * row_bytes, (int64_t)cols);
+    }
+    free(row);
+    return all;
+}
+
+/* data must be exactly those rows, in panels when the type is a quantised one. */
 static void expect_quantised(const checkpoint *c, const char *name, dtype type, uint64_t rows,
                              uint64_t cols, const uint8_t *data)
 {
-    float *row = calloc(cols, sizeof *row);
-    uint8_t *expected = calloc(cols, 4);
-    for (uint64_t r = 0; r < rows; r++) {
-        for (uint64_t k = 0; k < cols; k++) {
-            row[k] = checkpoint_value(c, name, r * cols + k);
-        }
-        quantize_row_ref(type, row, expected, (int64_t)cols);
-        assert_memory_equal(data + r * dtype_row_bytes(type, cols), expected,
-                            dtype_row_bytes(type, cols));
+    uint64_t n_bytes = dtype_matrix_bytes(type, rows, cols);
+    uint8_t *expected = quantised_rows(c, name, type, rows, cols);
+    if (dtype_get(type)->is_quantized) {
+        uint8_t *panels = malloc(n_bytes);
+        assert_non_null(panels);
+        panel_pack(type, expected, rows, cols, panels);
+        free(expected);
+        expected = panels;
     }
-    free(row);
+    assert_memory_equal(data, expected, n_bytes);
     free(expected);
 }
 
@@ -171,6 +197,121 @@ static void test_every_type(void **state)
         check_scout(&c, &s);
         close_pair(&v, &s);
     }
+}
+
+/* What `smoe inspect --export` writes: the quantised rows themselves, whatever their order in the
+ * model. */
+static void expect_export(const checkpoint *c, const vault *v, const scout *s, const char *name,
+                          const char *source_name, dtype type, uint64_t rows, uint64_t cols)
+{
+    smoe_err err;
+    exported_matrix m;
+    buf found;
+    uint64_t n_bytes = rows * dtype_row_bytes(type, cols);
+    uint8_t *expected = quantised_rows(c, source_name, type, rows, cols);
+    must(shatter_export(v, s, name, scratch_path("export.bin"), &m, &err), &err);
+    assert_true(m.type == type && m.rows == rows && m.cols == cols && m.n_bytes == n_bytes);
+    slurp("export.bin", &found);
+    assert_int_equal(found.len, n_bytes);
+    assert_memory_equal(found.data, expected, n_bytes);
+    buf_fini(&found);
+    free(expected);
+}
+
+static void export_all(const checkpoint *c, const vault *v, const scout *s)
+{
+    static const char *const parts[] = {"gate", "up", "down"};
+    const matrix_layout *layouts[] = {&v->gate, &v->up, &v->down};
+    char name[64], source_name[96];
+    smoe_err err;
+    dense_tensor t;
+    scout_tensor found;
+    for (size_t i = 0; model_config_dense_tensor(&s->config, i, &t); i++) {
+        must(scout_find(s, slice_from(t.name), &found, &err), &err);
+        expect_export(c, v, s, t.name, t.name, found.type, t.rows, t.cols);
+    }
+    for (int i = 0; i < 3 * CHECKPOINT_EXPERTS; i++) {
+        const matrix_layout *m = layouts[i % 3];
+        snprintf(name, sizeof name, "blk.1.exp.%d.%s", i / 3, parts[i % 3]);
+        snprintf(source_name, sizeof source_name, "model.layers.1.mlp.experts.%d.%s_proj.weight",
+                 i / 3, parts[i % 3]);
+        expect_export(c, v, s, name, source_name, m->type, m->rows, m->cols);
+    }
+}
+
+static void test_export(void **state)
+{
+    (void)state;
+    static const dtype types[] = {DTYPE_F32,  DTYPE_BF16, DTYPE_Q8_0,
+                                  DTYPE_Q6_K, DTYPE_Q4_K, DTYPE_Q2_K};
+    vault v;
+    scout s;
+    for (int i = 0; i < 7; i++) {
+        checkpoint c = plain;
+        c.dir = "exported";
+        c.n_embd = i < 6 ? 256 : 40; /* 40 rows of the attention's output in the scout */
+        c.n_ff_exp = 100;            /* 100 rows of gate and up in the vault */
+        make(&c, "exported", types[i % 6], types[i < 6 ? 5 - i : 2]);
+        open_pair("exported", &v, &s);
+        const tensor_info *o = safetensors_find(
+            &s.st, slice_from("model.layers.0.self_attn.o_proj.weight"));
+        if (i == 6) {
+            assert_true(o->type == DTYPE_U8 && o->n_dims == 2 && o->shape[0] == 48);
+            assert_int_equal(o->shape[1], dtype_row_bytes(DTYPE_Q8_0, 64));
+        } else {
+            assert_int_equal(v.gate.type, types[i]);
+        }
+        export_all(&c, &v, &s);
+        close_pair(&v, &s);
+    }
+}
+
+static void refuse_export(const vault *v, const scout *s, const char *name, const char *path,
+                          smoe_status expected, const char *part)
+{
+    smoe_err err = {SMOE_OK, ""};
+    exported_matrix m;
+    assert_int_equal(shatter_export(v, s, name, path, &m, &err), expected);
+    expect_text(err.text, part);
+}
+
+static void test_export_refused(void **state)
+{
+    (void)state;
+    vault v;
+    scout s;
+    const char *out = scratch_path("never.bin");
+    make(&plain, "m", DTYPE_Q4_K, DTYPE_Q8_0);
+    open_pair("m", &v, &s);
+    refuse_export(&v, &s, "model.norm", out, SMOE_USAGE, "\"model.norm\" is no matrix");
+    refuse_export(&v, &s, "", out, SMOE_USAGE, "is no matrix");
+    refuse_export(&v, &s, "file/config.json", out, SMOE_USAGE, "is no matrix");
+    refuse_export(&v, &s, "blk.1.exp.0.side", out, SMOE_USAGE, "is no matrix");
+    refuse_export(&v, &s, "blk.0.exp.0.gate", out, SMOE_FORMAT, "expert 0 of layer 0");
+    refuse_export(&v, &s, "blk.1.exp.3.gate", out, SMOE_FORMAT, "expert 3 of layer 1");
+    refuse_export(&v, &s, "blk.1.exp.0.gate", v.st.file.path, SMOE_USAGE, "this very model");
+    refuse_export(&v, &s, "blk.1.exp.0.gate", s.st.file.path, SMOE_USAGE, "this very model");
+    refuse_export(&v, &s, "model.norm.weight", scratch_path("absent/x"), SMOE_IO, "absent");
+    FILE *f = fopen(v.st.file.path, "r+b");
+    assert_int_equal(fseek(f, (long)v.record_offset[CHECKPOINT_EXPERTS] + 100, SEEK_SET), 0);
+    fputs("damage", f);
+    fclose(f);
+    refuse_export(&v, &s, "blk.1.exp.0.up", out, SMOE_FORMAT, "is damaged");
+    assert_false(file_exists(out));
+    for (uint64_t nth = 1;; nth++) {
+        smoe_err err;
+        exported_matrix m;
+        mem_fail_nth(nth);
+        smoe_status status = shatter_export(&v, &s, "blk.1.exp.1.up", out, &m, &err);
+        mem_fail_nth(0);
+        if (status == SMOE_OK) {
+            break;
+        }
+        assert_int_equal(status, SMOE_NOMEM);
+        assert_false(file_exists(out));
+        assert_true(nth < 100);
+    }
+    close_pair(&v, &s);
 }
 
 /* A row that no block divides falls back to bf16, or f32 where the source is f32. */
@@ -236,13 +377,6 @@ static void test_lineage(void **state)
     assert_int_equal(vault_check_pair(&v, &s2, &err), SMOE_MISMATCH);
     close_pair(&v, &s);
     close_pair(&v2, &s2);
-}
-
-static void slurp(const char *name, buf *out)
-{
-    smoe_err err;
-    buf_init(out, 1 << 26);
-    must(file_slurp(scratch_path(name), 1 << 26, out, &err), &err);
 }
 
 static void test_threads_do_not_matter(void **state)
@@ -504,6 +638,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_type),
+        cmocka_unit_test(test_export),
+        cmocka_unit_test(test_export_refused),
         cmocka_unit_test(test_odd_rows),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_lineage),
