@@ -15,6 +15,10 @@ quick: all
 asan: $(ASAN)/build.ninja
 	ninja -C $(ASAN)
 	scripts/test $(ASAN) --timeout-multiplier 5
+bench: all
+	$(BUILD)/smoe bench
+bench-kernels: $(BUILD)/build.ninja
+	ninja -C $(BUILD) bench-kernels
 install: all
 	meson install -C $(BUILD) --no-rebuild
 clean:
@@ -27,4 +31,4 @@ $(ASAN)/build.ninja:
 	meson setup $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false \
 	  -Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all model chat test quick asan install clean
+.PHONY: all model chat test quick asan bench bench-kernels install clean

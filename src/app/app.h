@@ -11,6 +11,7 @@ int cmd_chat(int argc, char **argv);
 int cmd_shatter(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 /* Prints "smoe <command>: <text>" to stderr; returns 2 for SMOE_USAGE, 1 for the rest. */
 int app_fail(const char *command, const smoe_err *err);

@@ -13,6 +13,7 @@ static const struct command {
     {"shatter", cmd_shatter, "convert a checkpoint directory into a scout and a vault"},
     {"inspect", cmd_inspect, "show what a model's files hold, and verify them"},
     {"eval", cmd_eval, "logits, perplexity, or answers to a file of questions"},
+    {"bench", cmd_bench, "measure speed beside the limits of this machine"},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -15,6 +15,7 @@ ALLOWED["wire"] = {"base"}
 ALLOWED["client"] = {"base", "wire"}
 ALLOWED["serve"] = {"base", "wire", "engine"}
 ALLOWED["shatter"] = {"base", "json", "formats", "quant", "tokenizer"}
+ALLOWED["bench"] = {"base", "json", "formats", "quant", "engine"}
 ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer"}
 ALLOWED["app"] = set(ALLOWED)
 
@@ -23,7 +24,7 @@ PROTOCOL = {"serve": "serve", "client": "client", "child": "client"}  # the rest
 # public header: the modules that may include it (app always may)
 PUBLIC = {
     "status.h": set(ALLOWED),
-    "engine.h": {"engine", "serve"},
+    "engine.h": {"engine", "serve", "bench"},
     "tokenizer.h": {"tokenizer", "shatter", "chat"},
     "protocol.h": {"wire", "client", "serve", "chat"},
 }

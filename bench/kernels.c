@@ -1,0 +1,359 @@
+/* kernels.c: how near the panel kernels come to what this machine can do.
+ *
+ * One vector: bytes of weights per second, with the weights in DRAM, beside what the same threads
+ * read with plain loads. Many vectors: operations per second (2 per multiply-add) beside the peak
+ * of the integer dot product or of the float multiply-add. Machines are shared and noisy, so limit
+ * and kernels are measured in turns, and medians are compared.
+ *
+ * usage: kernels [--threads N] [--isa NAME] [--type NAME] [--rounds N] [--mib N] [--json] */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "base/opts.h"
+#include "base/pool.h"
+#include "base/rng.h"
+#include "bench/probes.h"
+#include "quant/panel.h"
+#include "quant/quant.h"
+
+static const char *const ISAS[] = {"avx512", "avx2", "neon_dot", "neon", "scalar"};
+static const dtype TYPES[] = {DTYPE_Q8_0, DTYPE_Q6_K, DTYPE_Q5_K, DTYPE_Q4_K, DTYPE_Q4_0,
+                              DTYPE_Q3_K, DTYPE_Q2_K, DTYPE_BF16, DTYPE_F16,  DTYPE_F32};
+enum { N_ISAS = sizeof(ISAS) / sizeof(ISAS[0]), N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
+enum { VECTOR_COLS = 2048, MATRIX_VECTORS = 512, MAX_ROUNDS = 99, PROBE_BLOCK = 1 << 20 };
+
+/* Two experts' gate and up of a 30B-A3B model, then one down. */
+static const int64_t SHAPES[2][2] = {{3072, 2048}, {2048, 768}}; /* rows, cols */
+
+typedef struct bench {
+    uint32_t n_threads, n_rounds;
+    uint64_t weight_bytes; /* of the one-vector runs */
+    const char *isa, *type;
+    bool json;
+    pool *pool;
+    uint8_t *weights;
+    float *x, *out;
+    act_block *acts;
+    double hz; /* core clock */
+} bench;
+
+/* ---- one timed run over all threads ---- */
+
+typedef struct task {
+    const panel_kernels *kernels;
+    const probes *probes;
+    dtype type;
+    int64_t rows, cols;
+    panel_x x;
+    const bench *b;
+    double (*peak)(uint64_t n);
+    double n_ops[64]; /* per thread */
+    uint64_t keep[64];
+} task;
+
+static void run_matmul(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const task *t = ctx;
+    const int64_t row = (int64_t)begin * PANEL_ROWS;
+    const int64_t last = (int64_t)end * PANEL_ROWS;
+
+    (void)thread;
+    t->kernels->matmul(t->type,
+                       t->b->weights + begin * panel_bytes(t->type, (uint64_t)t->cols),
+                       (last < t->rows ? last : t->rows) - row, t->cols, t->x, t->b->out + row,
+                       t->rows);
+}
+
+static void run_read(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    task *t = ctx;
+
+    t->keep[thread] += t->probes->read(t->b->weights + begin * PROBE_BLOCK,
+                                       (end - begin) * PROBE_BLOCK);
+}
+
+static void run_peak(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    task *t = ctx;
+
+    t->n_ops[thread] += t->peak((end - begin) * 10000);
+}
+
+static double seconds_since(uint64_t start_ns)
+{
+    return (double)(clock_ns() - start_ns) * 1e-9;
+}
+
+/* Bytes per second of plain loads. */
+static double measure_read(const bench *b, const probes *p)
+{
+    task t = {.probes = p, .b = b};
+    const size_t n = (size_t)(b->weight_bytes / PROBE_BLOCK);
+    const uint64_t start = clock_ns();
+
+    pool_for(b->pool, n, 1, run_read, &t);
+    return (double)(n * PROBE_BLOCK) / seconds_since(start);
+}
+
+static double measure_peak(const bench *b, double (*peak)(uint64_t n))
+{
+    task t = {.peak = peak, .b = b};
+    double n_ops = 0;
+    const uint64_t start = clock_ns();
+
+    pool_for(b->pool, (size_t)b->n_threads * 40, 1, run_peak, &t);
+    const double seconds = seconds_since(start);
+    for (uint32_t i = 0; i < b->n_threads; i++) {
+        n_ops += t.n_ops[i];
+    }
+    return n_ops / seconds;
+}
+
+/* Seconds of one product. */
+static double measure_matmul(const bench *b, const panel_kernels *k, dtype type, int64_t rows,
+                             int64_t cols, int64_t n_x)
+{
+    const bool act = panel_takes_act(type);
+    const panel_x x = {act ? (const void *)b->acts : b->x, act ? act_n_blocks(cols) : cols, n_x};
+    task t = {.kernels = k, .type = type, .rows = rows, .cols = cols, .x = x, .b = b};
+    const uint64_t start = clock_ns();
+
+    pool_for(b->pool, (size_t)((rows + PANEL_ROWS - 1) / PANEL_ROWS), 8, run_matmul, &t);
+    return seconds_since(start);
+}
+
+/* ---- data ---- */
+
+/* 16 random rows, then copies: the speed depends on the bytes only where scales are odd. */
+static bool fill_weights(const bench *b, dtype type, int64_t cols, uint64_t n_bytes)
+{
+    const uint64_t one_panel = panel_bytes(type, (uint64_t)cols);
+    float *row = mem_alloc((size_t)cols * sizeof(float));
+    uint8_t *rows = mem_alloc(one_panel);
+    rng r = {1};
+
+    for (int i = 0; row != NULL && rows != NULL && i < PANEL_ROWS; i++) {
+        for (int64_t k = 0; k < cols; k++) {
+            row[k] = (float)(2 * rng_uniform(&r) - 1);
+        }
+        quantize_row_ref(type, row, rows + (size_t)i * (one_panel / PANEL_ROWS), cols);
+    }
+    const bool ok = row != NULL && rows != NULL;
+    if (ok) {
+        panel_pack(type, rows, PANEL_ROWS, (uint64_t)cols, b->weights);
+        for (uint64_t at = one_panel; at + one_panel <= n_bytes; at += one_panel) {
+            memcpy(b->weights + at, b->weights, one_panel);
+        }
+    }
+    mem_free(row);
+    mem_free(rows);
+    return ok;
+}
+
+static void fill_x(const bench *b, int64_t cols)
+{
+    rng r = {2};
+
+    for (int64_t i = 0; i < cols * MATRIX_VECTORS; i++) {
+        b->x[i] = (float)(2 * rng_uniform(&r) - 1);
+    }
+    for (int64_t j = 0; j < MATRIX_VECTORS; j++) {
+        panel_kernels_get(NULL)->act_quantize(b->x + j * cols, cols,
+                                              b->acts + j * act_n_blocks(cols));
+    }
+}
+
+/* ---- tables ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, uint32_t n)
+{
+    qsort(values, n, sizeof(values[0]), compare_doubles);
+    return values[n / 2];
+}
+
+static bool wants(const bench *b, int isa)
+{
+    return panel_kernels_get(ISAS[isa]) != NULL && probes_get(ISAS[isa]) != NULL &&
+           (b->isa == NULL || strcmp(b->isa, ISAS[isa]) == 0);
+}
+
+static void print_row(const bench *b, const char *kind, dtype type, int isa, int64_t rows,
+                      int64_t cols, double rate, double limit, double cycles)
+{
+    const char *name = dtype_get(type)->name;
+
+    if (b->json) {
+        printf("{\"kind\":\"%s\",\"type\":\"%s\",\"isa\":\"%s\",\"threads\":%u,\"rows\":%lld,"
+               "\"cols\":%lld,\"giga_per_s\":%.2f,\"limit\":%.2f,\"fraction\":%.3f,"
+               "\"cycles_per_weight\":%.5f}\n",
+               kind, name, ISAS[isa], b->n_threads, (long long)rows, (long long)cols, rate / 1e9,
+               limit / 1e9, rate / limit, cycles);
+    } else {
+        printf("%-7s %-5s %-9s %6lld x %-5lld %9.1f %9.1f %7.1f %% %10.4f\n", kind, name, ISAS[isa],
+               (long long)rows, (long long)cols, rate / 1e9, limit / 1e9, 100 * rate / limit,
+               cycles);
+    }
+    fflush(stdout);
+}
+
+static bool bench_vector(const bench *b, dtype type)
+{
+    static double seconds[N_ISAS][MAX_ROUNDS], reads[MAX_ROUNDS];
+    const uint64_t row_bytes = dtype_row_bytes(type, VECTOR_COLS);
+    const int64_t all = (int64_t)(b->weight_bytes / row_bytes / PANEL_ROWS * PANEL_ROWS);
+    int64_t rows[N_ISAS];
+    const probes *p = probes_get(panel_kernels_get(NULL)->name);
+
+    if (!fill_weights(b, type, VECTOR_COLS, b->weight_bytes)) {
+        return false;
+    }
+    fill_x(b, VECTOR_COLS);
+    for (uint32_t round = 0; round < b->n_rounds; round++) {
+        for (int i = 0; i < N_ISAS; i++) {
+            if (wants(b, i)) { /* plain C is far from any limit: a part will do */
+                rows[i] = strcmp(ISAS[i], "scalar") == 0 ? all / 64 : all;
+                seconds[i][round] = measure_matmul(b, panel_kernels_get(ISAS[i]), type, rows[i],
+                                                   VECTOR_COLS, 1);
+            }
+        }
+        reads[round] = measure_read(b, p);
+    }
+    const double limit = median(reads, b->n_rounds);
+    for (int i = 0; i < N_ISAS; i++) {
+        if (wants(b, i)) {
+            const double s = median(seconds[i], b->n_rounds);
+            const double weights = (double)rows[i] * VECTOR_COLS;
+            print_row(b, "vector", type, i, rows[i], VECTOR_COLS,
+                      (double)rows[i] * (double)row_bytes / s, limit,
+                      s * b->hz * b->n_threads / weights);
+        }
+    }
+    return true;
+}
+
+static bool bench_matrix(const bench *b, dtype type, int64_t rows, int64_t cols)
+{
+    static double seconds[N_ISAS][MAX_ROUNDS], peaks[N_ISAS][MAX_ROUNDS];
+    int64_t n_x[N_ISAS];
+
+    if (!fill_weights(b, type, cols, panel_matrix_bytes(type, (uint64_t)rows, (uint64_t)cols))) {
+        return false;
+    }
+    fill_x(b, cols);
+    for (uint32_t round = 0; round < b->n_rounds; round++) {
+        for (int i = 0; i < N_ISAS; i++) {
+            if (!wants(b, i)) {
+                continue;
+            }
+            const probes *p = probes_get(ISAS[i]);
+            n_x[i] = strcmp(ISAS[i], "scalar") == 0 ? 4 : MATRIX_VECTORS;
+            seconds[i][round] = measure_matmul(b, panel_kernels_get(ISAS[i]), type, rows, cols,
+                                               n_x[i]);
+            peaks[i][round] = measure_peak(b, panel_takes_act(type) ? p->int_dots : p->float_fmas);
+        }
+    }
+    for (int i = 0; i < N_ISAS; i++) {
+        if (wants(b, i)) {
+            const double s = median(seconds[i], b->n_rounds);
+            const double products = (double)rows * (double)cols * (double)n_x[i];
+            print_row(b, "matrix", type, i, rows, cols, 2 * products / s,
+                      median(peaks[i], b->n_rounds), s * b->hz * b->n_threads / products);
+        }
+    }
+    return true;
+}
+
+static bool bench_all(const bench *b)
+{
+    bool ok = true;
+
+    if (!b->json) {
+        printf("%u threads at %.2f GHz; vector: GB/s of weights against plain loads; matrix of %d "
+               "vectors:\nGOP/s against the peak of the instruction set; cycles per weight (and "
+               "vector)\n", b->n_threads, b->hz / 1e9, MATRIX_VECTORS);
+        printf("%-7s %-5s %-9s %-14s %9s %9s %9s %10s\n", "kind", "type", "isa", "rows x cols",
+               "G/s", "limit", "reached", "cycles");
+    }
+    for (int kind = 0; kind < 3; kind++) {
+        for (int t = 0; t < N_TYPES && ok; t++) {
+            if (!quant_supported(TYPES[t]) ||
+                (b->type != NULL && strcmp(b->type, dtype_get(TYPES[t])->name) != 0)) {
+                continue;
+            }
+            ok = kind == 0 ? bench_vector(b, TYPES[t])
+                           : bench_matrix(b, TYPES[t], SHAPES[kind - 1][0], SHAPES[kind - 1][1]);
+        }
+    }
+    return ok;
+}
+
+static double core_hz(void)
+{
+    double best = 0;
+
+    for (int round = 0; round < 20; round++) {
+        const uint64_t start = clock_ns();
+        probe_cycles(4000000);
+        const double hz = 4e6 / seconds_since(start);
+        best = hz > best ? hz : best;
+    }
+    return best;
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.n_threads = cpu_n_cores(), .n_rounds = 11, .weight_bytes = 320u << 20};
+    uint32_t mib = 320;
+    smoe_err err = {0};
+    size_t n_pos;
+    const opt flags[] = {
+        {"threads", OPT_U32, &b.n_threads, 1, 64, "N", "threads (all cores)", NULL},
+        {"isa", OPT_TEXT, &b.isa, 0, 0, "NAME", "only this instruction set", NULL},
+        {"type", OPT_TEXT, &b.type, 0, 0, "NAME", "only this type", NULL},
+        {"rounds", OPT_U32, &b.n_rounds, 1, MAX_ROUNDS, "N", "measurements per number (11)", NULL},
+        {"mib", OPT_U32, &mib, 64, 8192, "N", "weights of the vector runs (320)", NULL},
+        {"json", OPT_FLAG, &b.json, 0, 0, NULL, "one object per row", NULL},
+        {0},
+    };
+
+    if (opts_parse(flags, argc, argv, 1, NULL, 0, &n_pos, &err) != SMOE_OK) {
+        fprintf(stderr, "kernels: %s\n", err.text);
+        return 2;
+    }
+    const size_t x_bytes = (size_t)MATRIX_VECTORS * VECTOR_COLS * sizeof(float);
+    const size_t acts_bytes =
+        (size_t)(MATRIX_VECTORS * act_n_blocks(VECTOR_COLS)) * sizeof(act_block);
+    const size_t out_bytes = (size_t)MATRIX_VECTORS * 8192 * sizeof(float);
+    b.weight_bytes = (uint64_t)mib << 20;
+    b.weights = mem_pages_alloc(b.weight_bytes);
+    b.x = mem_pages_alloc(x_bytes);
+    b.acts = mem_pages_alloc(acts_bytes);
+    b.out = mem_pages_alloc(out_bytes);
+    bool ok = b.weights != NULL && b.x != NULL && b.acts != NULL && b.out != NULL &&
+              pool_new(b.n_threads, &b.pool, &err) == SMOE_OK;
+    if (ok) {
+        b.hz = core_hz();
+        ok = bench_all(&b);
+    }
+    if (!ok) {
+        fprintf(stderr, "kernels: not enough memory for %u MiB of weights and %u threads\n", mib,
+                b.n_threads);
+    }
+    pool_free(b.pool);
+    mem_pages_free(b.weights, b.weight_bytes);
+    mem_pages_free(b.x, x_bytes);
+    mem_pages_free(b.acts, acts_bytes);
+    mem_pages_free(b.out, out_bytes);
+    return ok ? 0 : 1;
+}

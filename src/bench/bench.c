@@ -1,0 +1,267 @@
+/* bench.c: see bench.h. */
+#include "bench/bench.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "bench/limits.h"
+#include "quant/kernels.h"
+
+/* One timed run. */
+typedef struct sample {
+    double seconds;
+    double weight_bytes, kv_bytes, n_ops;
+    uint64_t n_acquires, n_hits;
+} sample;
+
+typedef struct runner {
+    const bench_options *o;
+    const bench_events *events;
+    model_work work;
+    smoe_engine *engine;
+    smoe_session *session;
+    const smoe_engine_info *info;
+    limits *limits;
+    int32_t *ids; /* random, as many as the longest row takes */
+    uint32_t n_passes;
+    uint32_t n_tokens;
+    uint64_t first_ns, last_ns; /* of the tokens */
+} runner;
+
+static bool on_token(void *ctx, int32_t id)
+{
+    runner *r = ctx;
+    (void)id;
+    r->last_ns = clock_ns();
+    r->first_ns = r->n_tokens++ == 0 ? r->last_ns : r->first_ns;
+    return true;
+}
+
+static void on_progress(void *ctx, size_t done, size_t total)
+{
+    runner *r = ctx;
+    (void)total;
+    r->n_passes += done > 0;
+}
+
+static bool is_cancelled(void *ctx)
+{
+    const runner *r = ctx;
+    return r->events->cancelled && r->events->cancelled(r->events->ctx);
+}
+
+static smoe_status generate(runner *r, uint32_t n_ids, uint32_t max_tokens, smoe_result *result,
+                            smoe_err *err)
+{
+    const smoe_events events = {r, on_token, on_progress, is_cancelled};
+    const smoe_request request = {
+        .ids = r->ids,
+        .n_ids = n_ids,
+        .max_tokens = max_tokens,
+        .sampling = {.temperature = 0, .top_p = 1, .top_k = 1, .rep_penalty = 1},
+    };
+    r->n_passes = r->n_tokens = 0;
+    TRY(smoe_session_generate(r->session, &request, &events, result, err));
+    if (result->fin == SMOE_FIN_CANCEL) {
+        return err_set(err, SMOE_CANCELLED, "interrupted");
+    }
+    if (result->n_generated != max_tokens) {
+        return err_set(err, SMOE_INTERNAL, "%u tokens were asked for, %u came", max_tokens,
+                       result->n_generated);
+    }
+    return SMOE_OK;
+}
+
+static smoe_status run_prefill(runner *r, uint32_t n_prompt, sample *s, smoe_err *err)
+{
+    const model_work *w = &r->work;
+    smoe_result result;
+    smoe_session_reset(r->session);
+    TRY(generate(r, n_prompt, 1, &result, err));
+    uint32_t n_passes = r->n_passes ? r->n_passes : 1; /* progress tells of several only */
+    *s = (sample){
+        .seconds = (double)(result.prefill_ns + result.decode_ns) * 1e-9,
+        .weight_bytes = (double)n_passes * (double)w->layers_bytes +
+                        (double)result.n_expert_acquires * (double)w->expert_bytes +
+                        (double)w->head_bytes,
+        .n_ops = 2.0 * ((double)n_prompt * (double)model_work_token_weights(w) +
+                        (double)w->head_weights),
+        .n_acquires = result.n_expert_acquires,
+        .n_hits = result.n_expert_hits,
+    };
+    return SMOE_OK;
+}
+
+/* From the first token to the last there are n_gen passes and n_gen heads. */
+static smoe_status run_decode(runner *r, uint32_t n_ctx, sample *s, smoe_err *err)
+{
+    const model_work *w = &r->work;
+    uint32_t n_gen = r->o->n_gen;
+    smoe_result result;
+    TRY(generate(r, n_ctx, n_gen + 1, &result, err));
+    double n_kv = (double)n_gen * (n_ctx + (n_gen + 1) / 2.0); /* positions read, all passes */
+    double elem_bytes = r->o->engine.kv_type == SMOE_KV_F32 ? 4 : 2;
+    *s = (sample){
+        .seconds = (double)(r->last_ns - r->first_ns) * 1e-9,
+        .weight_bytes = n_gen * (double)(model_work_token_bytes(w) + w->head_bytes),
+        .kv_bytes = n_kv * (double)w->kv_elems * elem_bytes,
+        .n_ops = 2.0 * n_gen * (double)(model_work_token_weights(w) + w->head_weights),
+        .n_acquires = result.n_expert_acquires,
+        .n_hits = result.n_expert_hits,
+    };
+    return SMOE_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+typedef struct measured {
+    double seconds[BENCH_MAX_REPEAT], fraction[BENCH_MAX_REPEAT];
+    double read[BENCH_MAX_REPEAT + 1], ints[BENCH_MAX_REPEAT + 1], floats[BENCH_MAX_REPEAT + 1];
+} measured;
+
+static void keep_limits(runner *r, measured *m, uint32_t i)
+{
+    limit_rates now = limits_measure(r->limits);
+    m->read[i] = now.read_bytes_s;
+    m->ints[i] = now.int_ops_s;
+    m->floats[i] = now.float_ops_s;
+}
+
+static smoe_status measure(runner *r, bench_row *row, smoe_err *err)
+{
+    bool is_prefill = row->n_gen == 0;
+    bool is_int = dtype_get(r->work.experts)->is_quantized;
+    uint32_t n = r->o->n_repeat;
+    measured m;
+    sample s;
+    double *limit = !is_prefill ? m.read : is_int ? m.ints : m.floats;
+    uint64_t n_acquires = 0, n_hits = 0;
+    for (uint32_t i = 0; i <= n; i++) { /* the first fills the ring and is not counted */
+        TRY(is_prefill ? run_prefill(r, row->n_prompt, &s, err)
+                       : run_decode(r, row->n_ctx, &s, err));
+        keep_limits(r, &m, i);
+        if (i > 0) {
+            double amount = is_prefill ? s.n_ops : s.weight_bytes;
+            m.seconds[i - 1] = s.seconds;
+            m.fraction[i - 1] = amount / s.seconds / ((limit[i - 1] + limit[i]) / 2);
+            n_acquires += s.n_acquires;
+            n_hits += s.n_hits;
+        }
+    }
+    row->seconds = median(m.seconds, n);
+    row->bound_fraction = median(m.fraction, n);
+    row->bound = is_prefill ? "compute" : "memory";
+    row->read_bytes_s = median(m.read, n + 1);
+    row->int_ops_s = median(m.ints, n + 1);
+    row->float_ops_s = median(m.floats, n + 1);
+    row->prefill_tok_s = row->n_prompt / row->seconds;
+    row->decode_tok_s = row->n_gen / row->seconds;
+    row->weight_bytes_s = s.weight_bytes / row->seconds;
+    row->kv_bytes_s = s.kv_bytes / row->seconds;
+    row->ops_s = s.n_ops / row->seconds;
+    row->hit_rate = n_acquires ? (double)n_hits / (double)n_acquires : 1;
+    return SMOE_OK;
+}
+
+static smoe_status measure_rows(runner *r, smoe_err *err)
+{
+    const bench_options *o = r->o;
+    for (size_t i = 0; i < o->n_n_prompts + o->n_n_depths; i++) {
+        bench_row row = {.work = &r->work, .isa = r->info->isa, .n_threads = r->info->n_threads};
+        if (i < o->n_n_prompts) {
+            row.n_prompt = o->n_prompts[i];
+        } else {
+            row.n_ctx = o->n_depths[i - o->n_n_prompts];
+            row.n_gen = o->n_gen;
+        }
+        TRY(measure(r, &row, err));
+        r->events->row(r->events->ctx, &row);
+    }
+    return SMOE_OK;
+}
+
+/* Context that the longest row needs. */
+static uint64_t longest(const bench_options *o)
+{
+    uint64_t n = 1;
+    for (size_t i = 0; i < o->n_n_prompts; i++) {
+        n = o->n_prompts[i] > n ? o->n_prompts[i] : n;
+    }
+    for (size_t i = 0; i < o->n_n_depths; i++) {
+        uint64_t all = (uint64_t)o->n_depths[i] + o->n_gen + 1;
+        n = all > n ? all : n;
+    }
+    return n;
+}
+
+smoe_status bench_check(const bench_options *o, uint32_t n_ctx_train, smoe_err *err)
+{
+    uint64_t n_longest = longest(o);
+    uint32_t n_most = o->engine.n_ctx ? o->engine.n_ctx : n_ctx_train;
+    if (n_longest > n_most) {
+        return err_set(err, SMOE_USAGE,
+                       "the longest row takes %llu tokens, but the context has %u; lower --prompt, "
+                       "--depth or --gen%s",
+                       (unsigned long long)n_longest, n_most,
+                       o->engine.n_ctx ? ", or raise --ctx" : "");
+    }
+    if (!kernels_get(o->engine.isa)) {
+        return err_set(err, SMOE_USAGE,
+                       "this processor has no kernel set \"%s\"; known are scalar, avx2, avx512 "
+                       "and neon",
+                       o->engine.isa);
+    }
+    return SMOE_OK;
+}
+
+static smoe_status prepare(runner *r, smoe_err *err)
+{
+    static const int32_t no_ids[1] = {0};
+    const smoe_session_params no_end = {.seed = 1, .eos_ids = no_ids, .n_eos_ids = 0};
+    smoe_engine_params params = r->o->engine;
+    uint64_t n_longest = longest(r->o);
+    rng random = {1};
+    TRY(model_work_of(params.vault_path, params.scout_path, &r->work, err));
+    TRY(bench_check(r->o, r->work.n_ctx_train, err));
+    params.n_threads = params.n_threads ? params.n_threads : cpu_n_cores();
+    params.n_ctx = params.n_ctx ? params.n_ctx : (uint32_t)n_longest;
+    r->ids = mem_alloc(n_longest * sizeof *r->ids);
+    if (!r->ids) {
+        return err_nomem(err, "random ids", n_longest * sizeof *r->ids);
+    }
+    for (uint64_t i = 0; i < n_longest; i++) {
+        r->ids[i] = (int32_t)(rng_next(&random) % r->work.n_vocab);
+    }
+    /* The engine takes all memory that is left for its ring: what the limits need comes first. */
+    TRY(limits_new(params.isa, params.n_threads, &r->limits, err));
+    TRY(smoe_engine_open(&params, &r->engine, err));
+    r->info = smoe_engine_get_info(r->engine);
+    return smoe_session_new(r->engine, &no_end, &r->session, err);
+}
+
+smoe_status bench_run(const bench_options *options, const bench_events *events, smoe_err *err)
+{
+    smoe_status status;
+    runner r = {.o = options, .events = events};
+    CHECK(prepare(&r, err));
+    CHECK(measure_rows(&r, err));
+out:
+    smoe_session_free(r.session);
+    smoe_engine_close(r.engine);
+    limits_free(r.limits);
+    mem_free(r.ids);
+    return status;
+}

@@ -1,0 +1,283 @@
+/* test_bench.c: synthetic models of every type run, and rows make sense. Never how fast. */
+#include "../../support/test.h"
+
+#include <math.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "bench/bench.h"
+#include "bench/limits.h"
+#include "bench/synthetic.h"
+
+struct fixture {
+    char dir[64];
+    pool *threads;
+};
+
+static int make(void **state)
+{
+    static struct fixture f;
+    smoe_err err;
+    test_dir_make(f.dir);
+    ASSERT_OK(pool_new(2, &f.threads, &err), &err);
+    *state = &f;
+    return 0;
+}
+
+static int clean(void **state)
+{
+    struct fixture *f = *state;
+    pool_free(f->threads);
+    test_dir_remove(f->dir);
+    return 0;
+}
+
+static void plan(struct fixture *f, dtype experts, dtype dense, synthetic *s)
+{
+    smoe_err err;
+    model_shape shape;
+    ASSERT_OK(model_shape_get("smoe-tiny", 2, &shape, &err), &err);
+    ASSERT_OK(synthetic_init(s, &shape, experts, dense, f->dir, &err), &err);
+}
+
+struct rows {
+    bench_row rows[4];
+    size_t n;
+    bool cancel;
+};
+
+static void keep_row(void *ctx, const bench_row *row)
+{
+    struct rows *r = ctx;
+    assert_true(r->n < 4);
+    r->rows[r->n++] = *row;
+}
+
+static bool is_cancelled(void *ctx)
+{
+    return ((struct rows *)ctx)->cancel;
+}
+
+static const uint32_t N_PROMPTS[] = {20, 300}, N_DEPTHS[] = {7};
+
+static bench_options options_of(const synthetic *s)
+{
+    return (bench_options){
+        .engine = {.vault_path = s->vault_path, .scout_path = s->scout_path, .n_threads = 2},
+        .n_prompts = N_PROMPTS, .n_n_prompts = 2, .n_depths = N_DEPTHS, .n_n_depths = 1,
+        .n_gen = 5, .n_repeat = 2};
+}
+
+static void check_row(const bench_row *row)
+{
+    const double positive[] = {row->seconds, row->weight_bytes_s, row->ops_s, row->read_bytes_s,
+                               row->int_ops_s, row->float_ops_s, row->bound_fraction};
+    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++) {
+        assert_true(isfinite(positive[i]) && positive[i] > 0);
+    }
+    assert_true(row->hit_rate == 1); /* all of it fits */
+    assert_int_equal(row->n_threads, 2);
+}
+
+static void test_rows(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    synthetic s;
+    struct rows r = {0};
+    const bench_events events = {&r, keep_row, is_cancelled};
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    assert_false(s.is_written);
+    ASSERT_OK(synthetic_write(&s, f->threads, NULL, &err), &err);
+    bench_options o = options_of(&s);
+    ASSERT_OK(bench_run(&o, &events, &err), &err);
+    assert_int_equal(r.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        check_row(&r.rows[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(r.rows[i].n_prompt, N_PROMPTS[i]);
+        assert_int_equal(r.rows[i].n_gen, 0);
+        assert_true(r.rows[i].prefill_tok_s > 0 && r.rows[i].decode_tok_s == 0);
+        assert_string_equal(r.rows[i].bound, "compute");
+    }
+    assert_int_equal(r.rows[2].n_ctx, 7);
+    assert_int_equal(r.rows[2].n_gen, 5);
+    assert_true(r.rows[2].decode_tok_s > 0 && r.rows[2].prefill_tok_s == 0);
+    assert_true(r.rows[2].kv_bytes_s > 0);
+    assert_string_equal(r.rows[2].bound, "memory");
+    r.cancel = true;
+    ASSERT_FAILS(bench_run(&o, &events, &err), SMOE_CANCELLED, &err, "interrupted");
+    synthetic_fini(&s);
+}
+
+/* Counted by hand: per layer q, o 512 x 256, k, v 256 x 256, a router 12 x 256 of bf16, 3 experts;
+ * the head is the embedding. */
+static void test_work(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    synthetic s;
+    model_work w;
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    ASSERT_OK(synthetic_write(&s, f->threads, NULL, &err), &err);
+    ASSERT_OK(model_work_of(s.vault_path, s.scout_path, &w, &err), &err);
+    uint64_t dense = 2 * 512 * 256 + 2 * 256 * 256, router = 12 * 256;
+    assert_int_equal(w.layers_weights, 2 * (dense + router));
+    assert_int_equal(w.layers_bytes, 2 * (dense / 32 * 34 + router * 2));
+    assert_int_equal(w.head_weights, 2048 * 256);
+    assert_int_equal(w.head_bytes, 2048 * 256 / 32 * 34);
+    assert_int_equal(w.expert_weights, 3 * 256 * 256);
+    assert_int_equal(w.expert_bytes, 3 * 256 * 144);
+    assert_int_equal(w.n_experts_per_token, 2 * 3);
+    assert_int_equal(w.kv_elems, 2 * 2 * 4 * 64);
+    synthetic_fini(&s);
+}
+
+/* What is there is used; what is something else is neither used nor touched. */
+static void test_files_are_used_again(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    synthetic s, other;
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    ASSERT_OK(synthetic_write(&s, f->threads, NULL, &err), &err);
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &other);
+    assert_true(other.is_written);
+    synthetic_fini(&other);
+    plan(f, DTYPE_Q4_K, DTYPE_Q6_K, &other);
+    assert_false(other.is_written);
+    assert_int_equal(rename(s.vault_path, other.vault_path), 0);
+    assert_int_equal(rename(s.scout_path, other.scout_path), 0);
+    synthetic_fini(&other);
+    ASSERT_FAILS(synthetic_init(&other, &s.shape, DTYPE_Q4_K, DTYPE_Q6_K, f->dir, &err),
+                 SMOE_MISMATCH, &err, "--dir");
+    synthetic_fini(&s);
+}
+
+/* The engine takes the files, checksums and all, and logits are finite. */
+static void answer(const synthetic *s)
+{
+    smoe_err err;
+    smoe_engine *e;
+    smoe_session *session;
+    smoe_result result;
+    static const int32_t ids[] = {1, 20, 300, 1000, 2047};
+    const smoe_engine_params params = {.vault_path = s->vault_path, .scout_path = s->scout_path,
+                                       .n_threads = 2};
+    const smoe_session_params session_params = {.seed = 1};
+    const smoe_request request = {.ids = ids, .n_ids = 5, .max_tokens = 4,
+                                  .sampling = {.top_p = 1, .top_k = 1, .rep_penalty = 1}};
+    ASSERT_OK(smoe_engine_open(&params, &e, &err), &err);
+    ASSERT_OK(smoe_session_new(e, &session_params, &session, &err), &err);
+    ASSERT_OK(smoe_session_generate(session, &request, NULL, &result, &err), &err);
+    assert_int_equal(result.n_generated, 4);
+    smoe_session_free(session);
+    smoe_engine_close(e);
+}
+
+static void test_every_type(void **state)
+{
+    struct fixture *f = *state;
+    static const dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q6_K,
+                                  DTYPE_Q5_K, DTYPE_Q4_K, DTYPE_Q4_0, DTYPE_Q3_K, DTYPE_Q2_K};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        smoe_err err;
+        synthetic s;
+        plan(f, types[i], types[i], &s);
+        ASSERT_OK(synthetic_write(&s, f->threads, NULL, &err), &err);
+        answer(&s);
+        synthetic_fini(&s);
+    }
+}
+
+static bool always(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void test_interrupted_writing_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    const synthetic_events events = {NULL, NULL, always};
+    smoe_err err;
+    synthetic s;
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    ASSERT_FAILS(synthetic_write(&s, f->threads, &events, &err), SMOE_CANCELLED, &err,
+                 "interrupted");
+    assert_false(file_exists(s.vault_path) || file_exists(s.scout_path));
+    synthetic_fini(&s);
+}
+
+static void test_refusals(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    model_shape shape;
+    synthetic s;
+    limits *l;
+    ASSERT_FAILS(model_shape_get("gpt", 0, &shape, &err), SMOE_USAGE, &err, "qwen3-30b-a3b");
+    ASSERT_OK(model_shape_get("qwen3-30b-a3b", 0, &shape, &err), &err);
+    assert_int_equal(shape.n_layer, 48);
+    shape.n_ff_exp = 96; /* whole panels, but no whole blocks of 256 */
+    ASSERT_FAILS(synthetic_init(&s, &shape, DTYPE_Q4_K, DTYPE_Q8_0, f->dir, &err), SMOE_USAGE, &err,
+                 "multiple of 256");
+    ASSERT_FAILS(limits_new("mmx", 1, &l, &err), SMOE_USAGE, &err, "mmx");
+    bench_options o = options_of(&(synthetic){0});
+    ASSERT_FAILS(bench_check(&o, 299, &err), SMOE_USAGE, &err, "300 tokens");
+    ASSERT_OK(bench_check(&o, 300, &err), &err);
+    o.engine.isa = "mmx";
+    ASSERT_FAILS(bench_check(&o, 300, &err), SMOE_USAGE, &err, "mmx");
+}
+
+/* Whichever allocation is refused, that is what is said, and nothing is leaked. */
+static void test_refused_memory(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    synthetic s;
+    struct rows r = {0};
+    const bench_events events = {&r, keep_row, NULL};
+    model_shape shape;
+    smoe_status status = SMOE_NOMEM;
+    ASSERT_OK(model_shape_get("smoe-tiny", 1, &shape, &err), &err);
+    for (uint64_t nth = 1; status != SMOE_OK; nth++) {
+        mem_fail_nth(nth);
+        status = synthetic_init(&s, &shape, DTYPE_Q4_K, DTYPE_Q8_0, f->dir, &err);
+        if (status == SMOE_OK) {
+            status = synthetic_write(&s, f->threads, NULL, &err);
+        }
+        mem_fail_nth(0);
+        assert_true(status == SMOE_OK || status == SMOE_NOMEM);
+        if (status != SMOE_OK) {
+            synthetic_fini(&s);
+        }
+    }
+    bench_options o = options_of(&s);
+    o.n_repeat = o.n_n_prompts = 1;
+    status = SMOE_NOMEM;
+    for (uint64_t nth = 1; status != SMOE_OK; nth++) {
+        mem_fail_nth(nth);
+        status = bench_run(&o, &events, &err);
+        mem_fail_nth(0);
+        assert_true(status == SMOE_OK || status == SMOE_NOMEM);
+    }
+    synthetic_fini(&s);
+}
+
+#define WITH_DIR(f) cmocka_unit_test_setup_teardown(f, make, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DIR(test_rows),
+        WITH_DIR(test_work),
+        WITH_DIR(test_files_are_used_again),
+        WITH_DIR(test_every_type),
+        WITH_DIR(test_interrupted_writing_leaves_nothing),
+        WITH_DIR(test_refusals),
+        WITH_DIR(test_refused_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
