@@ -9,6 +9,9 @@
 #define EACH_HEAD                                            \
     _Pragma("GCC unroll 8") for (int h = 0; h < TILE_HEADS; h++)
 
+#define EACH_SLICE(x)                                        \
+    _Pragma("GCC unroll 8") for (int x = 0; x < TILE_SLICES; x++)
+
 static inline v16 load_kv(dtype type, const void *kv, int64_t i)
 {
     return type == DTYPE_F16 ? v16_from_f16((const uint16_t *)kv + i)
@@ -59,6 +62,50 @@ static void attn_scores(dtype type, const void *k_blocks, const float *q, int64_
     }
 }
 
+enum { TILE_SLICES = TILE_HEADS / 2 };
+
+/* TILE_SLICES times 16 dimensions from i on, of at most TILE_HEADS / 2 heads: as many accumulators
+ * as of a tile of scores, and values are read in longer runs. */
+static inline void values_wide(dtype type, const void *v, const float *p, int64_t stride,
+                               int64_t n_head, int64_t d, int64_t n, int64_t i, float *out)
+{
+    v16 sum[TILE_SLICES][TILE_SLICES];
+    const float *ph[TILE_SLICES];
+
+    EACH_SLICE(h)
+    {
+        ph[h] = p + (h < n_head ? h * stride : 0);
+        EACH_SLICE(s)
+        {
+            sum[h][s] = v16_set1(0);
+        }
+    }
+    for (int64_t j = 0; j < n; j++) {
+        v16 value[TILE_SLICES];
+        EACH_SLICE(s)
+        {
+            value[s] = load_kv(type, v, j * d + i + s * LANES);
+        }
+        EACH_SLICE(h)
+        {
+            const v16 weight = v16_set1(ph[h][j]);
+            EACH_SLICE(s)
+            {
+                sum[h][s] = v16_fma(weight, value[s], sum[h][s]);
+            }
+        }
+    }
+    EACH_SLICE(h)
+    {
+        EACH_SLICE(s)
+        {
+            if (h < n_head) {
+                v16_store(out + h * d + i + s * LANES, sum[h][s]);
+            }
+        }
+    }
+}
+
 /* Dimensions i .. i+m-1 (m <= 16) of the output of one tile of heads. */
 static inline void values_tile(dtype type, const void *v, const float *p, int64_t stride,
                                int64_t n_head, int64_t d, int64_t n, int64_t i, float *out)
@@ -94,16 +141,29 @@ static inline void values_tile(dtype type, const void *v, const float *p, int64_
     }
 }
 
+static inline void values_of(dtype type, const void *v, const float *p, int64_t stride,
+                             int64_t n_head, int64_t d, int64_t n, float *out)
+{
+    int64_t i = 0;
+
+    for (; i + TILE_SLICES * LANES <= d; i += TILE_SLICES * LANES) {
+        for (int64_t h = 0; h < n_head; h += TILE_SLICES) {
+            values_wide(type, v, p + h * stride, stride, n_head - h, d, n, i, out + h * d);
+        }
+    }
+    for (; i < d; i += LANES) {
+        for (int64_t h = 0; h < n_head; h += TILE_HEADS) {
+            values_tile(type, v, p + h * stride, stride, n_head - h, d, n, i, out + h * d);
+        }
+    }
+}
+
 static void attn_values(dtype type, const void *v, const float *p, int64_t stride, int64_t n_head,
                         int64_t d, int64_t n, float *out)
 {
-    for (int64_t h = 0; h < n_head; h += TILE_HEADS) {
-        for (int64_t i = 0; i < d; i += LANES) {
-            if (type == DTYPE_F16) {
-                values_tile(DTYPE_F16, v, p + h * stride, stride, n_head - h, d, n, i, out + h * d);
-            } else {
-                values_tile(DTYPE_F32, v, p + h * stride, stride, n_head - h, d, n, i, out + h * d);
-            }
-        }
+    if (type == DTYPE_F16) {
+        values_of(DTYPE_F16, v, p, stride, n_head, d, n, out);
+    } else {
+        values_of(DTYPE_F32, v, p, stride, n_head, d, n, out);
     }
 }
