@@ -59,7 +59,7 @@ def test_no_color_and_dumb():
         t = Terminal(['answer', 'A'], term=term, env=env)
         t.prompt()
         t.line('hi')
-        line = t.expect(r'A\r\n(.*?)\[1 token, first token after [\d.]+ s\]')
+        line = t.expect(r'A\r\n(.*?)\[1 token, 500.0 tok/s, first token after [\d.]+ s\]')
         equal(line.group(1), '')
         t.prompt()
         t.line('/quit')
