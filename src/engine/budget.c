@@ -1,6 +1,8 @@
 /* budget.c: see budget.h. */
 #include "engine/budget.h"
 
+#include <stdio.h>
+
 static const uint64_t MIB = 1 << 20;
 
 enum {
@@ -9,9 +11,20 @@ enum {
     OS_FLOOR_PART = 16  /* ... or a sixteenth of it, if that is less */
 };
 
-static double gib(uint64_t n_bytes)
+enum { SIZE_TEXT = 32 };
+
+/* "12.3 GiB", "450 KiB": the unit that leaves at least one digit before the point. */
+static const char *size_text(uint64_t n_bytes, char text[SIZE_TEXT])
 {
-    return (double)n_bytes / (1 << 30);
+    static const char *const units[] = {"KiB", "MiB", "GiB"};
+    double size = (double)n_bytes / 1024;
+    int unit = 0;
+    while (size >= 1024 && unit < 2) {
+        size /= 1024;
+        unit++;
+    }
+    snprintf(text, SIZE_TEXT, "%.*f %s", size < 10 ? 2 : size < 100 ? 1 : 0, size, units[unit]);
+    return text;
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -45,14 +58,14 @@ smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
     }
     if (n_fit < n_least || (r->n_ring_asked && min_u64(r->n_ring_asked, r->n_records) > n_fit)) {
         uint64_t n_want = r->n_ring_asked ? min_u64(r->n_ring_asked, r->n_records) : n_least;
-        return err_set(
-            err, SMOE_RANGE,
-            "%.2f GiB of memory are too few: scout, KV cache and scratch "
-            "take %.2f GiB, and %llu experts of %.1f MiB another %.2f GiB; raise --mem-limit, "
-            "or lower --ctx%s",
-            gib(out->limit_bytes), gib(out->fixed_bytes), (unsigned long long)n_want,
-            (double)r->record_bytes / (double)MIB, gib(n_want * r->record_bytes),
-            r->n_ring_asked ? " or --ring" : "");
+        char limit[SIZE_TEXT], fixed[SIZE_TEXT], one[SIZE_TEXT], ring[SIZE_TEXT];
+        return err_set(err, SMOE_RANGE,
+                       "%s of memory are too few: scout, KV cache and scratch take %s, and %llu "
+                       "experts of %s another %s; raise --mem-limit, or lower --ctx%s",
+                       size_text(out->limit_bytes, limit), size_text(out->fixed_bytes, fixed),
+                       (unsigned long long)n_want, size_text(r->record_bytes, one),
+                       size_text(n_want * r->record_bytes, ring),
+                       r->n_ring_asked ? " or --ring" : "");
     }
     uint64_t n_ring = r->n_ring_asked ? r->n_ring_asked : n_fit;
     n_ring = min_u64(n_ring, r->n_records);

@@ -31,7 +31,7 @@ static void test_ring_takes_what_is_left(void **state)
         assert_true(b.fixed_bytes + b.n_ring * r.record_bytes <= b.limit_bytes);
     }
     r = request(fixed_mib + 7, 0);
-    ASSERT_FAILS(budget_split(&r, &b, &err), SMOE_RANGE, &err, "8 experts of 1.0 MiB");
+    ASSERT_FAILS(budget_split(&r, &b, &err), SMOE_RANGE, &err, "8 experts of 1.00 MiB");
 }
 
 static void test_ring_as_asked(void **state)
