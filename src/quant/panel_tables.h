@@ -1,4 +1,4 @@
-/* panel_tables.h: what the panel files share. Only panel_dispatch.c reads the tables: calling into
+/* panel_tables.h: what the panel files share. Only dispatch.c reads the tables: calling into
  * one that this CPU lacks is an illegal instruction. */
 #ifndef QUANT_PANEL_TABLES_H
 #define QUANT_PANEL_TABLES_H
