@@ -10,6 +10,7 @@
 #include "bench/weight_pool.h"
 #include "formats/checksum.h"
 #include "formats/safetensors_write.h"
+#include "formats/vault_write.h"
 #include "json/json_write.h"
 #include "quant/quant.h"
 
@@ -162,35 +163,6 @@ typedef struct job {
     uint64_t done_bytes;
 } job;
 
-static smoe_status common_meta(job *j, safetensors_writer *w, const char *kind, size_t n_sums,
-                               smoe_err *err)
-{
-    char version[16];
-    snprintf(version, sizeof version, "%d", VAULT_FORMAT_VERSION);
-    TRY(safetensors_writer_meta(w, "smoe.format_version", slice_from(version), err));
-    TRY(safetensors_writer_meta(w, "smoe.kind", slice_from(kind), err));
-    TRY(safetensors_writer_meta(w, "smoe.architecture", slice_from(j->s->config.arch), err));
-    TRY(safetensors_writer_meta(w, "smoe.lineage", slice_from(j->s->lineage), err));
-    buf_clear(&j->text);
-    for (size_t i = 0; i < n_sums * CHECKSUM_HEX; i++) {
-        TRY(buf_putc(&j->text, '0', err));
-    }
-    TRY(safetensors_writer_meta(w, "smoe.checksums", buf_slice(&j->text), err));
-    buf_clear(&j->text);
-    return SMOE_OK;
-}
-
-static void write_type_and_shape(json_writer *w, dtype type, uint64_t rows, uint64_t cols)
-{
-    jw_key(w, "type");
-    jw_cstr(w, dtype_get(type)->name);
-    jw_key(w, "shape");
-    jw_begin_array(w);
-    jw_uint(w, rows);
-    jw_uint(w, cols);
-    jw_end_array(w);
-}
-
 static smoe_status declare_scout(job *j, smoe_err *err)
 {
     const synthetic *s = j->s;
@@ -201,20 +173,7 @@ static smoe_status declare_scout(job *j, smoe_err *err)
     jw_init(&types, &j->text);
     jw_begin_object(&types);
     for (; model_config_dense_tensor(&s->config, n, &t); n++) {
-        dtype type = type_of(s, &t);
-        const dtype_info *info = dtype_get(type);
-        uint64_t shape[2] = {t.rows, t.cols};
-        if (info->is_quantized) { /* as the bytes of whole panels */
-            shape[0] = dtype_stored_rows(type, t.rows);
-            shape[1] = dtype_row_bytes(type, t.cols);
-            jw_key(&types, t.name);
-            jw_begin_object(&types);
-            write_type_and_shape(&types, type, t.rows, t.cols);
-            jw_end_object(&types);
-        }
-        TRY(safetensors_writer_add(&j->scout, slice_from(t.name), info->safetensors,
-                                   t.n_dims == 1 ? &shape[1] : shape, t.n_dims,
-                                   dtype_matrix_bytes(type, t.rows, t.cols), err));
+        TRY(scout_write_tensor(&j->scout, &types, &t, type_of(s, &t), err));
     }
     jw_end_object(&types);
     TRY(jw_finish(&types, err));
@@ -224,38 +183,17 @@ static smoe_status declare_scout(job *j, smoe_err *err)
     uint64_t n_config = s->config_text.len;
     TRY(safetensors_writer_add(&j->scout, slice_from("file/config.json"), "U8", &n_config, 1,
                                n_config, err));
-    return common_meta(j, &j->scout, "scout", n + 1, err);
+    buf_clear(&j->text);
+    return vault_write_common(&j->scout, "scout", s->config.arch, s->lineage, n + 1, err);
 }
 
 static smoe_status declare_vault(job *j, smoe_err *err)
 {
     const synthetic *s = j->s;
-    const matrix_layout *parts[] = {&s->gate, &s->up, &s->down};
-    static const char *const names[] = {"gate", "up", "down"};
-    json_writer w;
-    buf_clear(&j->text);
-    jw_init(&w, &j->text);
-    jw_begin_object(&w);
-    for (int i = 0; i < 3; i++) {
-        jw_key(&w, names[i]);
-        jw_begin_object(&w);
-        write_type_and_shape(&w, parts[i]->type, parts[i]->rows, parts[i]->cols);
-        jw_key(&w, "offset");
-        jw_uint(&w, parts[i]->offset);
-        jw_end_object(&w);
-    }
-    jw_end_object(&w);
-    TRY(jw_finish(&w, err));
-    TRY(safetensors_writer_meta(&j->vault, "smoe.record", buf_slice(&j->text), err));
-    for (uint32_t layer = 0; layer < s->config.n_layer; layer++) {
-        for (uint32_t expert = 0; expert < s->config.n_expert; expert++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%u.exp.%u", layer, expert);
-            TRY(safetensors_writer_add(&j->vault, slice_from(name), "U8", &s->record_bytes, 1,
-                                       s->record_bytes, err));
-        }
-    }
-    return common_meta(j, &j->vault, "vault", (size_t)s->config.n_layer * s->config.n_expert, err);
+    TRY(vault_write_records(&j->vault, &s->config, &s->gate, &s->up, &s->down, s->record_bytes,
+                            err));
+    return vault_write_common(&j->vault, "vault", s->config.arch, s->lineage,
+                              (size_t)s->config.n_layer * s->config.n_expert, err);
 }
 
 /* ---- data ---- */

@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "formats/safetensors_write.h"
+#include "formats/vault_write.h"
 #include "json/json_write.h"
 #include "shatter/convert_matrix.h"
 
@@ -108,42 +109,6 @@ static smoe_status convert_matrix(job *j, const matrix_source *m, dtype type, ui
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-/* Room for a value that is known only at the end. */
-static smoe_status reserve_meta(job *j, safetensors_writer *w, const char *key, size_t len,
-                                smoe_err *err)
-{
-    buf_clear(&j->sums);
-    for (size_t i = 0; i < len; i++) {
-        TRY(buf_putc(&j->sums, '0', err));
-    }
-    TRY(safetensors_writer_meta(w, key, buf_slice(&j->sums), err));
-    buf_clear(&j->sums);
-    return SMOE_OK;
-}
-
-static smoe_status common_meta(job *j, safetensors_writer *w, const char *kind, size_t n_sums,
-                               smoe_err *err)
-{
-    char version[16];
-    snprintf(version, sizeof version, "%d", VAULT_FORMAT_VERSION);
-    TRY(safetensors_writer_meta(w, "smoe.format_version", slice_from(version), err));
-    TRY(safetensors_writer_meta(w, "smoe.kind", slice_from(kind), err));
-    TRY(safetensors_writer_meta(w, "smoe.architecture", slice_from(j->plan->config.arch), err));
-    TRY(reserve_meta(j, w, "smoe.lineage", 32, err));
-    return reserve_meta(j, w, "smoe.checksums", n_sums * CHECKSUM_HEX, err);
-}
-
-static void write_type_and_shape(json_writer *w, dtype type, uint64_t rows, uint64_t cols)
-{
-    jw_key(w, "type");
-    jw_cstr(w, dtype_get(type)->name);
-    jw_key(w, "shape");
-    jw_begin_array(w);
-    jw_uint(w, rows);
-    jw_uint(w, cols);
-    jw_end_array(w);
-}
-
 static smoe_status ids_meta(job *j, const char *key, const smoe_ids *ids, smoe_err *err)
 {
     json_writer w;
@@ -158,23 +123,18 @@ static smoe_status ids_meta(job *j, const char *key, const smoe_ids *ids, smoe_e
     return safetensors_writer_meta(&j->scout, key, buf_slice(&j->sums), err);
 }
 
-static smoe_status types_meta(job *j, smoe_err *err)
+static smoe_status declare_tensors(job *j, smoe_err *err)
 {
-    json_writer w;
+    json_writer types;
     buf_clear(&j->sums);
-    jw_init(&w, &j->sums);
-    jw_begin_object(&w);
+    jw_init(&types, &j->sums);
+    jw_begin_object(&types);
     for (size_t i = 0; i < j->plan->n_dense; i++) {
         const dense_plan *d = &j->plan->dense[i];
-        if (dtype_get(d->type)->is_quantized) {
-            jw_key(&w, d->tensor.name);
-            jw_begin_object(&w);
-            write_type_and_shape(&w, d->type, d->tensor.rows, d->tensor.cols);
-            jw_end_object(&w);
-        }
+        TRY(scout_write_tensor(&j->scout, &types, &d->tensor, d->type, err));
     }
-    jw_end_object(&w);
-    TRY(jw_finish(&w, err));
+    jw_end_object(&types);
+    TRY(jw_finish(&types, err));
     return safetensors_writer_meta(&j->scout, "smoe.types", buf_slice(&j->sums), err);
 }
 
@@ -183,18 +143,9 @@ static smoe_status declare_scout(job *j, smoe_err *err)
     const shatter_plan *p = j->plan;
     safetensors_writer *w = &j->scout;
     size_t n_files = 0;
-    for (size_t i = 0; i < p->n_dense; i++) {
-        const dense_plan *d = &p->dense[i];
-        const dtype_info *info = dtype_get(d->type);
-        uint64_t shape[2] = {d->tensor.rows, d->tensor.cols};
-        if (info->is_quantized) { /* as the bytes of whole panels */
-            shape[0] = dtype_stored_rows(d->type, d->tensor.rows);
-            shape[1] = dtype_row_bytes(d->type, d->tensor.cols);
-        }
-        TRY(safetensors_writer_add(w, slice_from(d->tensor.name), info->safetensors,
-                                   d->tensor.n_dims == 1 ? &shape[1] : shape, d->tensor.n_dims,
-                                   d->n_bytes, err));
-    }
+    TRY(ids_meta(j, "smoe.eos_ids", &p->eos_ids, err));
+    TRY(ids_meta(j, "smoe.penalty_exempt_ids", &p->penalty_exempt_ids, err));
+    TRY(declare_tensors(j, err));
     for (int i = 0; i < N_FILES; i++) {
         char name[64];
         uint64_t len = p->files[i].text.len;
@@ -204,47 +155,17 @@ static smoe_status declare_scout(job *j, smoe_err *err)
             n_files++;
         }
     }
-    TRY(ids_meta(j, "smoe.eos_ids", &p->eos_ids, err));
-    TRY(ids_meta(j, "smoe.penalty_exempt_ids", &p->penalty_exempt_ids, err));
-    TRY(types_meta(j, err));
-    return common_meta(j, w, "scout", p->n_dense + n_files, err);
-}
-
-static smoe_status record_meta(job *j, smoe_err *err)
-{
-    static const char *const names[N_PARTS] = {"gate", "up", "down"};
-    json_writer w;
     buf_clear(&j->sums);
-    jw_init(&w, &j->sums);
-    jw_begin_object(&w);
-    for (int part = 0; part < N_PARTS; part++) {
-        const matrix_layout *m = &j->plan->layout[part];
-        jw_key(&w, names[part]);
-        jw_begin_object(&w);
-        write_type_and_shape(&w, m->type, m->rows, m->cols);
-        jw_key(&w, "offset");
-        jw_uint(&w, m->offset);
-        jw_end_object(&w);
-    }
-    jw_end_object(&w);
-    TRY(jw_finish(&w, err));
-    return safetensors_writer_meta(&j->vault, "smoe.record", buf_slice(&j->sums), err);
+    return vault_write_common(w, "scout", p->config.arch, NULL, p->n_dense + n_files, err);
 }
 
 static smoe_status declare_vault(job *j, smoe_err *err)
 {
     const shatter_plan *p = j->plan;
-    for (uint32_t layer = 0; layer < p->config.n_layer; layer++) {
-        for (uint32_t expert = 0; p->config.is_sparse[layer] && expert < p->config.n_expert;
-             expert++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%u.exp.%u", layer, expert);
-            TRY(safetensors_writer_add(&j->vault, slice_from(name), "U8", &p->record_bytes, 1,
-                                       p->record_bytes, err));
-        }
-    }
-    TRY(record_meta(j, err));
-    return common_meta(j, &j->vault, "vault", shatter_plan_summary(p).n_records, err);
+    TRY(vault_write_records(&j->vault, &p->config, &p->layout[PART_GATE], &p->layout[PART_UP],
+                            &p->layout[PART_DOWN], p->record_bytes, err));
+    return vault_write_common(&j->vault, "vault", p->config.arch, NULL,
+                              shatter_plan_summary(p).n_records, err);
 }
 
 /* --- the two files ---------------------------------------------------------------------------- */
