@@ -84,18 +84,32 @@ static smoe_status load(expert_cache *c, uint32_t record, uint32_t *slot_out, sm
     return SMOE_OK;
 }
 
-static void cache_prefetch(expert_source *source, uint32_t layer, const uint32_t *experts,
-                           uint32_t n)
-{
-    (void)source, (void)layer, (void)experts, (void)n; /* reads are synchronous: nothing to start */
-}
-
-static smoe_status cache_acquire(expert_source *source, uint32_t layer, uint32_t expert,
-                                 const uint8_t **record_out, smoe_err *err)
+static smoe_status cache_demand(expert_source *source, uint32_t layer, const uint32_t *experts,
+                                uint32_t n, smoe_err *err)
 {
     expert_cache *c = cache_of(source);
-    uint32_t record = layer * c->vault->n_expert + expert;
+    (void)err;
+    memcpy(c->demand, experts, n * sizeof *experts);
+    c->demand_layer = layer;
+    c->n_demand = n;
+    c->n_given = 0;
+    return SMOE_OK;
+}
+
+/* Reads are synchronous: what is asked for next is read next. */
+static smoe_status cache_next(expert_source *source, bool wait, uint32_t *i_out,
+                              const uint8_t **record_out, smoe_err *err)
+{
+    expert_cache *c = cache_of(source);
+    *i_out = EXPERT_NONE;
+    if (c->n_given == c->n_demand) {
+        return SMOE_OK;
+    }
+    uint32_t record = c->demand_layer * c->vault->n_expert + c->demand[c->n_given];
     uint32_t i = c->slot_of_record[record];
+    if (i == CACHE_NONE && !wait) {
+        return SMOE_OK;
+    }
     c->stats.n_acquires++;
     if (i == CACHE_NONE) {
         TRY(load(c, record, &i, err));
@@ -106,7 +120,14 @@ static smoe_status cache_acquire(expert_source *source, uint32_t layer, uint32_t
     push_newest(c, i);
     c->slots[i].pins++;
     *record_out = c->slots[i].data;
+    *i_out = c->n_given++;
     return SMOE_OK;
+}
+
+static void cache_abandon(expert_source *source)
+{
+    expert_cache *c = cache_of(source);
+    c->n_demand = c->n_given = 0;
 }
 
 static void cache_release(expert_source *source, uint32_t layer, uint32_t expert)
@@ -118,7 +139,8 @@ static void cache_release(expert_source *source, uint32_t layer, uint32_t expert
 smoe_status expert_cache_init(expert_cache *c, const vault *v, uint32_t n_slots, smoe_err *err)
 {
     size_t n_ids = (size_t)v->n_layer * v->n_expert;
-    *c = (expert_cache){.source = {cache_prefetch, cache_acquire, cache_release, n_slots},
+    *c = (expert_cache){.source = {cache_demand, cache_next, cache_release, cache_abandon, NULL,
+                                   NULL, n_slots},
                         .vault = v, .n_slots = n_slots, .newest = CACHE_NONE, .oldest = CACHE_NONE};
     c->slots = mem_calloc(n_slots, sizeof *c->slots);
     c->slot_of_record = mem_calloc(n_ids, sizeof *c->slot_of_record);
@@ -126,7 +148,8 @@ smoe_status expert_cache_init(expert_cache *c, const vault *v, uint32_t n_slots,
     c->memory = v->record_bytes && n_slots <= SIZE_MAX / v->record_bytes
                     ? mem_pages_alloc((size_t)n_slots * v->record_bytes)
                     : NULL;
-    if (!c->slots || !c->slot_of_record || !c->verified || !c->memory) {
+    c->demand = mem_calloc(v->n_expert, sizeof *c->demand);
+    if (!c->slots || !c->slot_of_record || !c->demand || !c->verified || !c->memory) {
         expert_cache_fini(c);
         return err_nomem(err, "the ring (a smaller --ring needs less)", n_slots * v->record_bytes);
     }
@@ -147,5 +170,6 @@ void expert_cache_fini(expert_cache *c)
     mem_free(c->slots);
     mem_free(c->slot_of_record);
     mem_free(c->verified);
+    mem_free(c->demand);
     *c = (expert_cache){0};
 }

@@ -30,6 +30,8 @@ typedef struct expert_cache {
     uint32_t newest, oldest;  /* ends of the LRU list */
     uint32_t *slot_of_record; /* [n_layer * n_expert], or CACHE_NONE */
     uint8_t *verified;        /* [n_layer * n_expert]: checksum seen to be right once */
+    uint32_t *demand;         /* [n_expert] what the model waits for, in its order */
+    uint32_t demand_layer, n_demand, n_given;
     uint8_t *memory;          /* mem_pages [n_slots * record_bytes] */
     cache_stats stats;
 } expert_cache;

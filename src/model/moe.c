@@ -1,9 +1,11 @@
 /* moe.c: see moe.h.
  *
- * One token: its experts are pinned together and their rows are spread over the threads as if they
- * were one matrix, so that no thread waits for an expert. Many tokens: grouped by expert, each
- * expert of the union is acquired once; what expert e gives token t at rank r is kept at moe[t][r].
- * Either way the final sum runs over the ranks in their order, so both give the same bits. */
+ * Experts are computed in the order in which they arrive. One token: all that are in RAM are taken
+ * together and their rows are spread over the threads as if they were one matrix, so that no thread
+ * waits for an expert; the missing ones follow as they come. Many tokens: grouped by expert, each
+ * expert of the union is demanded once. What expert e gives token t at rank r is kept at moe[t][r],
+ * and the final sum runs over the ranks in their order: the order of arrival, the batch and the
+ * path leave no trace in the result. */
 #include "model/moe.h"
 
 #include <string.h>
@@ -17,6 +19,7 @@ enum { STRIPE_ROWS = MATMUL_STRIPE_ROWS };
 typedef struct mlp_job {
     forward_ctx *f;
     const matrix *gate, *up, *down; /* [n_groups] */
+    const uint32_t *ranks;          /* [n_groups] one token: the rank of each group's expert */
     const activations *in;          /* of gate and up */
     const activations *hidden;      /* of down */
     float *y;                       /* down's output [n][n_embd], many tokens */
@@ -68,21 +71,28 @@ static void gate_up_range(void *ctx, size_t begin, size_t end, uint32_t thread)
     for_stripes(job, job->gate, begin, end, thread, gate_up_stripe);
 }
 
-/* One token: x += sum over the ranks of weight * down hidden. */
+/* One token: rows of down times the hidden vector of one group. */
+static void down_of_group(const mlp_job *job, size_t group, uint64_t row0, uint64_t n, float *y,
+                          uint32_t thread)
+{
+    activations one = *job->hidden;
+    one.n = 1;
+    one.x = job->hidden->x + group * one.cols;
+    one.act = job->hidden->act + group * activations_blocks(&one);
+    matmul_stripe(&job->f->compute, &one, &job->down[group], row0, n, y, n, thread);
+}
+
+/* One token whose experts are all here: x += sum over the ranks of weight * down hidden. */
 static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
                             uint32_t thread)
 {
-    const forward_ctx *f = job->f;
-    uint32_t n_used = f->w->config.n_expert_used;
-    activations one = *job->hidden;
+    const scratch *s = job->f->s;
+    uint32_t n_used = job->f->w->config.n_expert_used;
     (void)group;
-    one.n = 1;
     for (uint32_t rank = 0; rank < n_used; rank++) {
         float y[STRIPE_ROWS];
-        one.x = job->hidden->x + rank * one.cols;
-        one.act = job->hidden->act + rank * activations_blocks(&one);
-        matmul_stripe(&f->compute, &one, &job->down[rank], row0, n, y, n, thread);
-        f->compute.k->vec_mad_f32(f->s->x + row0, y, f->s->expert_weights[rank], (int64_t)n);
+        down_of_group(job, s->expert_group[rank], row0, n, y, thread);
+        job->f->compute.k->vec_mad_f32(s->x + row0, y, s->expert_weights[rank], (int64_t)n);
     }
 }
 
@@ -90,6 +100,20 @@ static void down_sum_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
     for_stripes(job, job->down, begin, end, thread, down_sum_stripe);
+}
+
+/* One token, some of its experts: moe[rank] = down hidden. */
+static void down_rank_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
+                             uint32_t thread)
+{
+    float *y = job->f->s->moe + (size_t)job->ranks[group] * job->down->rows + row0;
+    down_of_group(job, group, row0, n, y, thread);
+}
+
+static void down_rank_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const mlp_job *job = ctx;
+    for_stripes(job, job->down, begin, end, thread, down_rank_stripe);
 }
 
 static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
@@ -157,35 +181,85 @@ static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *e
     return SMOE_OK;
 }
 
+static void sum_ranks(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const forward_ctx *f = ctx;
+    const scratch *s = f->s;
+    size_t n_used = f->w->config.n_expert_used, n_embd = f->w->config.n_embd;
+    (void)thread;
+    for (size_t i = begin * n_used; i < end * n_used; i++) {
+        f->compute.k->vec_mad_f32(s->x + i / n_used * n_embd, s->moe + i * n_embd,
+                                  s->expert_weights[i], (int64_t)n_embd);
+    }
+}
+
 /* ---- one token ---- */
+
+/* Takes every expert that is there, waiting for the first. Group g of the job is the expert of rank
+ * expert_ranks[g]; *n_groups counts those pinned, on an error too. */
+static smoe_status take_ready(forward_ctx *f, uint32_t n_left, uint32_t *n_groups, smoe_err *err)
+{
+    scratch *s = f->s;
+    uint32_t n_used = f->w->config.n_expert_used;
+    matrix *gate = s->expert_matrices, *up = gate + n_used, *down = up + n_used;
+    *n_groups = 0;
+    while (*n_groups < n_left) {
+        uint32_t rank, g = *n_groups;
+        const uint8_t *record;
+        TRY(f->experts->next(f->experts, g == 0, &rank, &record, err));
+        if (rank == EXPERT_NONE) {
+            break;
+        }
+        s->expert_ranks[g] = rank;
+        s->expert_group[rank] = g;
+        gate[g] = matrix_of_record(f->gate, record);
+        up[g] = matrix_of_record(f->up, record);
+        down[g] = matrix_of_record(f->down, record);
+        (*n_groups)++;
+    }
+    return SMOE_OK;
+}
+
+static void run_ready(forward_ctx *f, uint32_t n_groups, activations *in)
+{
+    scratch *s = f->s;
+    uint32_t n_used = f->w->config.n_expert_used;
+    const matrix *gate = s->expert_matrices, *up = gate + n_used, *down = up + n_used;
+    activations hidden = {.act = s->act_hidden};
+    mlp_job job = {.f = f, .gate = gate, .up = up, .down = down, .ranks = s->expert_ranks,
+                   .in = in, .hidden = &hidden};
+    if (in->n == 0) {
+        activations_set(&f->compute, in, gate, s->x_norm, 1, EXPERT_ACT_FINE);
+    }
+    pool_for(f->compute.pool, n_groups * n_panels(gate), 1, gate_up_range, &job);
+    activations_set(&f->compute, &hidden, down, s->hidden, n_groups, EXPERT_ACT_FINE);
+    if (n_groups == n_used) {
+        pool_for(f->compute.pool, n_panels(down), 1, down_sum_range, &job);
+    } else {
+        pool_for(f->compute.pool, n_groups * n_panels(down), 1, down_rank_range, &job);
+    }
+}
 
 static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
 {
-    const model_config *cfg = &f->w->config;
     scratch *s = f->s;
-    uint32_t n_used = cfg->n_expert_used, n_held = 0;
-    matrix *gate = s->expert_matrices, *up = gate + n_used, *down = up + n_used;
-    activations in = {.act = s->act}, hidden = {.act = s->act_hidden};
-    mlp_job job = {.f = f, .gate = gate, .up = up, .down = down, .in = &in, .hidden = &hidden};
-    smoe_status status = SMOE_OK;
-    f->experts->prefetch(f->experts, layer, s->experts, n_used);
-    while (n_held < n_used && status == SMOE_OK) {
-        const uint8_t *record;
-        status = f->experts->acquire(f->experts, layer, s->experts[n_held], &record, err);
+    uint32_t n_used = f->w->config.n_expert_used, n_done = 0, n_groups = 0;
+    activations in = {.act = s->act};
+    smoe_status status = f->experts->demand(f->experts, layer, s->experts, n_used, err);
+    while (status == SMOE_OK && n_done < n_used) {
+        status = take_ready(f, n_used - n_done, &n_groups, err);
         if (status == SMOE_OK) {
-            gate[n_held] = matrix_of_record(f->gate, record);
-            up[n_held] = matrix_of_record(f->up, record);
-            down[n_held++] = matrix_of_record(f->down, record);
+            run_ready(f, n_groups, &in);
         }
+        for (uint32_t g = 0; g < n_groups; g++) {
+            f->experts->release(f->experts, layer, s->experts[s->expert_ranks[g]]);
+        }
+        n_done += n_groups;
     }
-    if (status == SMOE_OK) {
-        activations_set(&f->compute, &in, gate, s->x_norm, 1, EXPERT_ACT_FINE);
-        pool_for(f->compute.pool, n_used * n_panels(gate), 1, gate_up_range, &job);
-        activations_set(&f->compute, &hidden, down, s->hidden, n_used, EXPERT_ACT_FINE);
-        pool_for(f->compute.pool, n_panels(down), 1, down_sum_range, &job);
-    }
-    for (uint32_t i = 0; i < n_held; i++) {
-        f->experts->release(f->experts, layer, s->experts[i]);
+    if (status != SMOE_OK) {
+        f->experts->abandon(f->experts);
+    } else if (n_groups < n_used) {
+        sum_ranks(f, 0, 1, 0);
     }
     return status;
 }
@@ -231,47 +305,57 @@ static void gather(forward_ctx *f, const activations *all, uint32_t expert, uint
     pool_for(f->compute.pool, in->n, 8, gather_range, &job);
 }
 
-static smoe_status run_expert(forward_ctx *f, uint32_t layer, uint32_t expert,
-                              const activations *in, smoe_err *err)
+static void run_expert(forward_ctx *f, const uint8_t *record, const activations *in)
 {
-    const uint8_t *record;
-    TRY(f->experts->acquire(f->experts, layer, expert, &record, err));
     matrix gate = matrix_of_record(f->gate, record), up = matrix_of_record(f->up, record),
            down = matrix_of_record(f->down, record);
     mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = in,
                    .y = f->s->expert_y, .scatter = true};
     run_mlp(&job, EXPERT_ACT_FINE);
-    f->experts->release(f->experts, layer, expert);
-    return SMOE_OK;
 }
 
-static void sum_ranks(void *ctx, size_t begin, size_t end, uint32_t thread)
+/* The experts that n tokens chose, each once, into s->expert_union; returns how many. */
+static uint32_t find_union(forward_ctx *f, uint32_t n)
 {
-    const forward_ctx *f = ctx;
-    const scratch *s = f->s;
-    size_t n_used = f->w->config.n_expert_used, n_embd = f->w->config.n_embd;
-    (void)thread;
-    for (size_t i = begin * n_used; i < end * n_used; i++) {
-        f->compute.k->vec_mad_f32(s->x + i / n_used * n_embd, s->moe + i * n_embd,
-                                  s->expert_weights[i], (int64_t)n_embd);
+    scratch *s = f->s;
+    uint32_t n_expert = f->w->config.n_expert, n_union = 0;
+    memset(s->expert_seen, 0, n_expert * sizeof *s->expert_seen);
+    for (uint32_t i = 0; i < n * f->w->config.n_expert_used; i++) {
+        s->expert_seen[s->experts[i]] = 1;
     }
+    for (uint32_t e = 0; e < n_expert; e++) {
+        if (s->expert_seen[e]) {
+            s->expert_union[n_union++] = e;
+        }
+    }
+    return n_union;
 }
 
 static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
-    const model_config *cfg = &f->w->config;
     scratch *s = f->s;
+    expert_source *experts = f->experts;
+    uint32_t n_union = find_union(f, n);
+    smoe_status status = experts->demand(experts, layer, s->expert_union, n_union, err);
     const matrix like_gate = matrix_of_record(f->gate, NULL);
     activations all = {.act = s->act};
     activations_set(&f->compute, &all, &like_gate, s->x_norm, n, EXPERT_ACT_FINE);
     activations in = all;
     in.x = s->expert_x;
     in.act = s->act_expert;
-    for (uint32_t e = 0; e < cfg->n_expert; e++) {
-        gather(f, &all, e, n, &in);
-        if (in.n > 0) {
-            TRY(run_expert(f, layer, e, &in, err));
+    for (uint32_t n_done = 0; status == SMOE_OK && n_done < n_union; n_done++) {
+        uint32_t i;
+        const uint8_t *record;
+        status = experts->next(experts, true, &i, &record, err);
+        if (status == SMOE_OK) {
+            gather(f, &all, s->expert_union[i], n, &in);
+            run_expert(f, record, &in);
+            experts->release(experts, layer, s->expert_union[i]);
         }
+    }
+    if (status != SMOE_OK) {
+        experts->abandon(experts);
+        return status;
     }
     pool_for(f->compute.pool, n, 4, sum_ranks, f);
     return SMOE_OK;

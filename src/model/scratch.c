@@ -68,6 +68,10 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->act_expert = take(base, &used, act_bytes(n, cfg->n_embd) / 4);
     s->act_hidden = take(base, &used, act_bytes(n_rows, n_ff) / 4);
     s->expert_matrices = take(base, &used, 3 * n_used * sizeof(matrix) / 4);
+    s->expert_ranks = take(base, &used, n_used);
+    s->expert_group = take(base, &used, n_used);
+    s->expert_union = take(base, &used, cfg->n_expert);
+    s->expert_seen = take(base, &used, cfg->n_expert);
     return used;
 }
 

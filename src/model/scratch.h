@@ -37,6 +37,10 @@ typedef struct scratch {
     act_block *act_expert; /* of one expert's tokens, gathered */
     act_block *act_hidden; /* of down */
     matrix *expert_matrices; /* [3 * n_expert_used] gates, ups, downs of one token */
+    uint32_t *expert_ranks;  /* [n_expert_used] one token: the rank of the g-th expert taken ... */
+    uint32_t *expert_group;  /* [n_expert_used] ... and the g of each rank */
+    uint32_t *expert_union;  /* [n_expert] the experts of all tokens */
+    uint32_t *expert_seen;   /* [n_expert] 1: in the union */
     uint64_t thread_scratch_len;
     void *memory; /* mem_pages: all of the above */
     size_t n_bytes;

@@ -65,17 +65,37 @@ static void overwrite(const struct fixture *f, uint32_t record, char byte)
     fclose(out);
 }
 
+static smoe_status acquire(expert_cache *c, uint32_t record, const uint8_t **data, smoe_err *err)
+{
+    expert_source *s = &c->source;
+    uint32_t expert = record % N_EXPERT, i;
+    smoe_status status = s->demand(s, record / N_EXPERT, &expert, 1, err);
+    if (status == SMOE_OK) {
+        status = s->next(s, true, &i, data, err);
+    }
+    if (status != SMOE_OK) {
+        s->abandon(s);
+        return status;
+    }
+    assert_int_equal(i, 0);
+    return SMOE_OK;
+}
+
+static void release(expert_cache *c, uint32_t record)
+{
+    c->source.release(&c->source, record / N_EXPERT, record % N_EXPERT);
+}
+
 /* Acquires, checks the bytes, releases. */
 static void use(expert_cache *c, uint32_t record)
 {
     smoe_err err;
     const uint8_t *data = NULL;
-    uint32_t layer = record / N_EXPERT, expert = record % N_EXPERT;
-    ASSERT_OK(c->source.acquire(&c->source, layer, expert, &data, &err), &err);
+    ASSERT_OK(acquire(c, record, &data, &err), &err);
     for (size_t i = 0; i < RECORD_BYTES; i += 97) {
         assert_int_equal(data[i], byte_of(record, i));
     }
-    c->source.release(&c->source, layer, expert);
+    release(c, record);
 }
 
 static void test_hits_and_evictions(void **state)
@@ -108,19 +128,18 @@ static void test_pins_protect(void **state)
     smoe_err err;
     expert_cache c;
     const uint8_t *a, *b, *again, *none;
-    expert_source *s = &c.source;
     ASSERT_OK(expert_cache_init(&c, &f->v, 2, &err), &err);
-    ASSERT_OK(s->acquire(s, 0, 0, &a, &err), &err);
-    ASSERT_OK(s->acquire(s, 0, 1, &b, &err), &err);
-    ASSERT_OK(s->acquire(s, 0, 0, &again, &err), &err);
+    ASSERT_OK(acquire(&c, 0, &a, &err), &err);
+    ASSERT_OK(acquire(&c, 1, &b, &err), &err);
+    ASSERT_OK(acquire(&c, 0, &again, &err), &err);
     assert_ptr_equal(a, again);
-    ASSERT_FAILS(s->acquire(s, 0, 2, &none, &err), SMOE_INTERNAL, &err, "all 2 slots");
-    s->release(s, 0, 0);
-    ASSERT_FAILS(s->acquire(s, 0, 2, &none, &err), SMOE_INTERNAL, &err, "all 2 slots");
-    s->release(s, 0, 0); /* two pins, two releases */
+    ASSERT_FAILS(acquire(&c, 2, &none, &err), SMOE_INTERNAL, &err, "all 2 slots");
+    release(&c, 0);
+    ASSERT_FAILS(acquire(&c, 2, &none, &err), SMOE_INTERNAL, &err, "all 2 slots");
+    release(&c, 0); /* two pins, two releases */
     use(&c, 2);
     assert_int_equal(b[5], byte_of(1, 5));
-    s->release(s, 0, 1);
+    release(&c, 1);
     expert_cache_fini(&c);
 }
 
@@ -135,7 +154,7 @@ static void test_a_failing_read_leaves_a_good_cache(void **state)
     use(&c, 5);
     assert_int_equal(truncate(f->path, RECORD_BYTES), 0); /* every record is beyond the end now */
     for (int i = 0; i < 10; i++) {
-        ASSERT_FAILS(c.source.acquire(&c.source, 0, 0, &data, &err), SMOE_IO, &err, f->path);
+        ASSERT_FAILS(acquire(&c, 0, &data, &err), SMOE_IO, &err, f->path);
     }
     use(&c, 5); /* one was given up for the reads that failed, the other is still there */
     clean(state);
@@ -155,8 +174,8 @@ static void test_damage_is_seen_on_the_first_read(void **state)
     const uint8_t *data;
     ASSERT_OK(expert_cache_init(&c, &f->v, 2, &err), &err);
     overwrite(f, 6, 'x');
-    ASSERT_FAILS(c.source.acquire(&c.source, 1, 2, &data, &err), SMOE_FORMAT, &err, "checksum");
-    ASSERT_FAILS(c.source.acquire(&c.source, 1, 2, &data, &err), SMOE_FORMAT, &err, f->path);
+    ASSERT_FAILS(acquire(&c, 6, &data, &err), SMOE_FORMAT, &err, "checksum");
+    ASSERT_FAILS(acquire(&c, 6, &data, &err), SMOE_FORMAT, &err, f->path);
     overwrite(f, 6, (char)byte_of(6, 100));
     use(&c, 6);
     expert_cache_fini(&c);
