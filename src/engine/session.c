@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/engine_internal.h"
+#include "engine/routed.h"
 #include "engine/sampler.h"
 #include "model/forward.h"
 
@@ -114,6 +115,12 @@ void smoe_session_free(smoe_session *s)
 void smoe_session_reset(smoe_session *s)
 {
     s->n_stream = s->n_kv = 0;
+}
+
+void smoe_session_on_routed(smoe_session *s, smoe_routed *routed, void *ctx)
+{
+    s->forward.routed = routed;
+    s->forward.routed_ctx = ctx;
 }
 
 static smoe_status check_ids(const smoe_session *s, const int32_t *ids, size_t n_ids, smoe_err *err)

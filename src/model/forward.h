@@ -22,6 +22,11 @@ typedef struct forward_ctx {
     expert_source *experts;
     bool (*cancelled)(void *ctx);          /* asked before every layer; may be NULL */
     void *cancelled_ctx;
+    /* Sees what the router of a sparse layer chose for the n tokens of a pass, experts
+     * [n][n_expert_used], and may put other distinct experts in their place; the weights stay. For
+     * measuring; NULL otherwise. */
+    void (*routed)(void *ctx, uint32_t layer, uint32_t *experts, uint32_t n);
+    void *routed_ctx;
 } forward_ctx;
 
 /* Fills the tables (inverse frequencies) that a pass reads from the scratch. */

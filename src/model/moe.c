@@ -364,6 +364,9 @@ static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_
 smoe_status moe_sparse(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
     TRY(route(f, layer, n, err));
+    if (f->routed) {
+        f->routed(f->routed_ctx, layer, f->s->experts, n);
+    }
     if (n == 1 && f->experts->max_pinned >= f->w->config.n_expert_used) {
         return one_token(f, layer, err);
     }
