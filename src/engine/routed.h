@@ -1,4 +1,4 @@
-/* routed.h: a session that is measured: someone sees what its routers choose, or chooses himself. */
+/* routed.h: for measuring: seeing what a session's routers choose, or choosing in their place. */
 #ifndef ENGINE_ROUTED_H
 #define ENGINE_ROUTED_H
 
