@@ -43,13 +43,15 @@ typedef struct aio_params {
     uint8_t *memory;     /* where every read's data lies, for io_uring to register (pins it and
                           * makes it present); NULL = registers nothing */
     uint64_t memory_bytes;
+    struct aio_backend *backend; /* NULL = that of kind. Tests: another one (aio_backend.h), taken
+                                  * over by aio_open, even if it fails */
 } aio_params;
 
 typedef struct aio aio;
 
 /* SMOE_UNSUPPORTED: io_uring is not there or is forbidden, or the file system refuses direct reads;
- * the sentence says which, and the caller goes on with another kind. SMOE_IO: the path now names
- * another file than p->file. */
+ * the sentence says which, and the caller goes on without. SMOE_RANGE: depth. SMOE_IO: the path now
+ * names another file than p->file. */
 smoe_status aio_open(const aio_params *p, aio **out, smoe_err *err);
 void aio_close(aio *a); /* waits for what is in flight, forgets what is queued; NULL is fine */
 

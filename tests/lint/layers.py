@@ -36,6 +36,7 @@ EXTERNAL = {
     "pcre2.h": None,
     "utf8proc.h": None,
     "histedit.h": None,
+    "liburing.h": "cache/aio_uring.c",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
