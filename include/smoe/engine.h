@@ -24,6 +24,11 @@ typedef struct smoe_engine_params {
     uint32_t n_ring;           /* expert slots; 0 = as many as fit the budget */
     uint64_t mem_limit_bytes;  /* 0 = what the machine offers */
     smoe_kv_type kv_type;
+    uint32_t n_workers;        /* reads in flight at once; 0 = what is fastest here */
+    void *ctx;                 /* of the following, which may be NULL */
+    void (*log)(void *ctx, const char *sentence); /* what was chosen, while opening */
+    /* While all experts are loaded, in bytes; false ends it with SMOE_CANCELLED. */
+    bool (*load_progress)(void *ctx, uint64_t n_done, uint64_t n_total);
 } smoe_engine_params;
 
 typedef struct smoe_engine_info {

@@ -72,6 +72,15 @@ smoe_status file_read_at(const file *f, uint64_t offset, void *data, uint64_t n_
     return SMOE_OK;
 }
 
+void file_forget(const file *f, uint64_t offset, uint64_t n_bytes)
+{
+#ifdef POSIX_FADV_DONTNEED
+    posix_fadvise(f->fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_DONTNEED);
+#else
+    (void)f, (void)offset, (void)n_bytes;
+#endif
+}
+
 smoe_status file_slurp(const char *path, uint64_t max_bytes, buf *out, smoe_err *err)
 {
     file f;

@@ -22,6 +22,8 @@ void file_close(file *f);
 /* Exactly n_bytes or an error: short reads are completed, EINTR resumed, EIO retried 3 times. */
 smoe_status file_read_at(const file *f, uint64_t offset, void *data, uint64_t n_bytes,
                          smoe_err *err);
+/* What these bytes hold is in memory elsewhere: the page cache may drop them. */
+void file_forget(const file *f, uint64_t offset, uint64_t n_bytes);
 /* The whole file, appended to out, if it is at most max_bytes. */
 smoe_status file_slurp(const char *path, uint64_t max_bytes, buf *out, smoe_err *err);
 bool file_exists(const char *path);

@@ -1,87 +1,210 @@
-/* expert_cache.c: see expert_cache.h.
+/* expert_cache.c: see expert_cache.h. The rules:
  *
- *   state      pins   in LRU list   slot_of_record
- *   free       0      yes, oldest   -
- *   resident   0      yes           -> slot
- *   pinned     > 0    yes           -> slot; skipped when a victim is sought
+ *   1. A demand sorts its places: resident records are ready, those whose reads are under way are
+ *      awaited, the others missing. What it finds is awaited or ready and so never a victim.
+ *   2. Missing records get slots in order, as many as there are victims, and their reads are
+ *      submitted together. The rest follows in next(), as slots are released: a ring smaller than
+ *      the list works, as long as the model lets go of what it was handed.
+ *   3. A hint is served only when no demanded record lacks a slot. Sure ones queue up behind the
+ *      demanded reads; guesses are read only while no demanded read is under way, few at a time.
+ *      They take free or coldest slots, and never one that the same hint has filled.
+ *   4. The next demand ends a hint: reads that were not started are taken back, and what was read
+ *      for nothing is the first to give way. So a demanded read waits behind a hinted one only if
+ *      the drive has already been given that one.
+ *   5. An abandoned demand takes back what was not started; the rest arrives and becomes resident.
  *
- * Everything happens on the session's thread: there are no locks. */
+ * The state of a slot is drawn in ring.h. Tags of reads are slots. */
 #include "cache/expert_cache.h"
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "cache/aio_backend.h"
+#include "cache/record_read.h"
+
+enum {
+    GUESS_DEPTH = 2, /* guesses in flight: a demand that comes meanwhile waits for no more */
+    REAP_MAX = 64,
+};
 
 static expert_cache *cache_of(expert_source *source)
 {
     return (expert_cache *)source;
 }
 
-static void unlink_slot(expert_cache *c, uint32_t i)
+static void push(place_queue *q, uint32_t place)
 {
-    cache_slot *s = &c->slots[i];
-    if (s->prev == CACHE_NONE) {
-        c->newest = s->next;
-    } else {
-        c->slots[s->prev].next = s->next;
+    q->places[q->n++] = place;
+}
+
+static bool is_empty(const place_queue *q)
+{
+    return q->first == q->n;
+}
+
+/* ---- starting reads ---- */
+
+/* Gives a victim to a record; its read is part of the next batch. */
+static ring_slot *take_slot(expert_cache *c, uint32_t slot, uint32_t record)
+{
+    ring_slot *s = &c->ring.slots[slot];
+    c->stats.n_evictions += s->record != RING_NONE;
+    c->stats.n_guesses_wasted += s->is_guess;
+    ring_assign(&c->ring, slot, record);
+    c->batch[c->n_batch++] = (aio_read){c->vault->record_offset[record], s->data,
+                                        (uint32_t)c->vault->record_bytes, slot};
+    if (c->n_reading++ == 0) {
+        c->busy_since_ns = clock_ns();
     }
-    if (s->next == CACHE_NONE) {
-        c->oldest = s->prev;
-    } else {
-        c->slots[s->next].prev = s->prev;
+    return s;
+}
+
+static void start_missing(expert_cache *c)
+{
+    while (!is_empty(&c->missing)) {
+        uint32_t slot = ring_find_victim(&c->ring);
+        if (slot == RING_NONE) {
+            return;
+        }
+        uint32_t place = c->missing.places[c->missing.first++];
+        take_slot(c, slot, c->demand[place])->place = place;
+        c->n_awaited++;
     }
 }
 
-static void push_newest(expert_cache *c, uint32_t i)
+static void start_hint(expert_cache *c)
 {
-    cache_slot *s = &c->slots[i];
-    s->prev = CACHE_NONE;
-    s->next = c->newest;
-    if (c->newest == CACHE_NONE) {
-        c->oldest = i;
-    } else {
-        c->slots[c->newest].prev = i;
+    uint32_t limit = c->hint_sure ? 2 * c->depth : GUESS_DEPTH;
+    while (c->hint_at < c->n_hint && c->n_reading < limit && (c->hint_sure || c->n_awaited == 0)) {
+        uint32_t record = c->hint[c->hint_at++];
+        if (c->ring.slot_of_record[record] != RING_NONE) {
+            continue;
+        }
+        uint32_t slot = ring_find_victim(&c->ring);
+        if (slot == RING_NONE || c->ring.slots[slot].is_guess) {
+            c->n_hint = c->hint_at; /* the ring is full of better things */
+            return;
+        }
+        take_slot(c, slot, record)->is_guess = true;
+        c->stats.n_guessed++;
     }
-    c->newest = i;
 }
 
-/* The least recently used slot that nobody holds. */
-static uint32_t find_victim(const expert_cache *c)
+static void start_reads(expert_cache *c)
 {
-    uint32_t i = c->oldest;
-    while (i != CACHE_NONE && c->slots[i].pins > 0) {
-        i = c->slots[i].prev;
+    start_missing(c);
+    if (is_empty(&c->missing)) {
+        start_hint(c);
     }
-    return i;
+    if (c->n_batch > 0) {
+        aio_submit(c->aio, c->batch, c->n_batch);
+        c->n_batch = 0;
+    }
 }
 
-/* Reads a record into a slot of its own. On failure the slot is free, and the cache as good as
- * before. */
-static smoe_status load(expert_cache *c, uint32_t record, uint32_t *slot_out, smoe_err *err)
+/* ---- finishing reads ---- */
+
+static void reading_ended(expert_cache *c)
 {
-    uint32_t i = find_victim(c);
-    if (i == CACHE_NONE) {
-        return err_set(err, SMOE_INTERNAL, "all %u slots of the ring are pinned", c->n_slots);
+    if (--c->n_reading == 0) {
+        c->stats.read_ns += clock_ns() - c->busy_since_ns;
     }
-    cache_slot *s = &c->slots[i];
-    if (s->record != CACHE_NONE) {
-        c->slot_of_record[s->record] = CACHE_NONE;
-        s->record = CACHE_NONE;
-        c->stats.n_evictions++;
-    }
+}
+
+/* What has arrived is what the vault promises: always there, and once proven right. */
+static smoe_status judge_read(expert_cache *c, const ring_slot *s, int error, smoe_err *err)
+{
     const vault *v = c->vault;
-    uint32_t layer = record / v->n_expert, expert = record % v->n_expert;
-    if (c->verified[record]) {
-        TRY(file_read_at(&v->st.file, v->record_offset[record], s->data, v->record_bytes, err));
-    } else {
-        TRY(vault_read_record(v, layer, expert, s->data, err));
+    uint32_t record = s->record;
+    TRY(record_read_status(v, record, error, err));
+    c->stats.bytes_read += v->record_bytes;
+    if (!c->verified[record]) {
+        TRY(vault_check_record(v, record / v->n_expert, record % v->n_expert, s->data, err));
         c->verified[record] = 1;
     }
-    c->stats.bytes_read += v->record_bytes;
-    s->record = record;
-    c->slot_of_record[record] = i;
-    *slot_out = i;
     return SMOE_OK;
+}
+
+static void finish_read(expert_cache *c, const aio_done *done)
+{
+    smoe_err err;
+    ring_slot *s = &c->ring.slots[done->tag];
+    uint32_t place = s->place;
+    smoe_status status = judge_read(c, s, done->error, &err);
+    if (c->is_buffered) { /* what is in a slot needs no second copy in the page cache */
+        file_forget(&c->vault->st.file, c->vault->record_offset[s->record],
+                    c->vault->record_bytes);
+    }
+    reading_ended(c);
+    c->n_awaited -= place != RING_NONE;
+    if (status == SMOE_OK) {
+        ring_arrived(&c->ring, done->tag);
+        if (place != RING_NONE) {
+            push(&c->ready, place);
+        }
+        return;
+    }
+    s->place = RING_NONE;
+    ring_drop(&c->ring, done->tag);
+    if (place != RING_NONE && c->failure == SMOE_OK) {
+        c->failure = status;
+        c->failure_err = err;
+    }
+}
+
+static void reap(expert_cache *c, bool wait)
+{
+    aio_done done[REAP_MAX];
+    uint64_t start_ns = wait ? clock_ns() : 0;
+    uint32_t n = aio_reap(c->aio, done, REAP_MAX, wait);
+    c->stats.wait_ns += wait ? clock_ns() - start_ns : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        finish_read(c, &done[i]);
+    }
+}
+
+static void cache_poll(expert_source *source)
+{
+    expert_cache *c = cache_of(source);
+    if (c->n_reading > 0) {
+        reap(c, false);
+    }
+    start_reads(c);
+}
+
+/* Takes back a read that was not started. */
+static bool withdraw(expert_cache *c, uint32_t slot)
+{
+    if (c->ring.slots[slot].state != SLOT_READING || !aio_withdraw(c->aio, slot)) {
+        return false;
+    }
+    reading_ended(c);
+    ring_drop(&c->ring, slot);
+    return true;
+}
+
+/* ---- the interface ---- */
+
+static void end_hint(expert_cache *c)
+{
+    for (uint32_t i = 0; i < c->hint_at; i++) {
+        uint32_t slot = c->ring.slot_of_record[c->hint[i]];
+        ring_slot *s = slot == RING_NONE ? NULL : &c->ring.slots[slot];
+        if (!s || !s->is_guess) {
+            continue;
+        }
+        if (withdraw(c, slot)) {
+            c->stats.n_guessed--;
+            continue;
+        }
+        s->is_guess = false;
+        c->stats.n_guesses_wasted++;
+        if (s->state == SLOT_RESIDENT) {
+            ring_make_oldest(&c->ring, slot);
+        }
+    }
+    c->n_hint = c->hint_at = 0;
 }
 
 static smoe_status cache_demand(expert_source *source, uint32_t layer, const uint32_t *experts,
@@ -89,87 +212,173 @@ static smoe_status cache_demand(expert_source *source, uint32_t layer, const uin
 {
     expert_cache *c = cache_of(source);
     (void)err;
-    memcpy(c->demand, experts, n * sizeof *experts);
-    c->demand_layer = layer;
     c->n_demand = n;
     c->n_given = 0;
+    c->missing.first = c->missing.n = c->ready.first = c->ready.n = 0;
+    c->stats.n_acquires += n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t record = layer * c->vault->n_expert + experts[i];
+        uint32_t slot = c->ring.slot_of_record[record];
+        c->demand[i] = record;
+        if (slot == RING_NONE) {
+            push(&c->missing, i);
+            continue;
+        }
+        ring_slot *s = &c->ring.slots[slot];
+        ring_make_newest(&c->ring, slot);
+        c->stats.n_guesses_used += s->is_guess;
+        s->is_guess = false;
+        s->place = i;
+        if (s->state == SLOT_RESIDENT) {
+            push(&c->ready, i);
+            c->stats.n_hits++;
+        } else {
+            c->n_awaited++;
+        }
+    }
+    end_hint(c);
+    start_reads(c);
     return SMOE_OK;
 }
 
-/* Reads are synchronous: what is asked for next is read next. */
 static smoe_status cache_next(expert_source *source, bool wait, uint32_t *i_out,
                               const uint8_t **record_out, smoe_err *err)
 {
     expert_cache *c = cache_of(source);
     *i_out = EXPERT_NONE;
-    if (c->n_given == c->n_demand) {
-        return SMOE_OK;
+    cache_poll(source);
+    while (c->failure == SMOE_OK && is_empty(&c->ready)) {
+        if (!wait || c->n_given == c->n_demand) {
+            return SMOE_OK;
+        }
+        if (c->n_reading == 0) {
+            return err_set(err, SMOE_INTERNAL, "all %u slots of the ring are pinned",
+                           c->ring.n_slots);
+        }
+        reap(c, true);
+        start_reads(c);
     }
-    uint32_t record = c->demand_layer * c->vault->n_expert + c->demand[c->n_given];
-    uint32_t i = c->slot_of_record[record];
-    if (i == CACHE_NONE && !wait) {
-        return SMOE_OK;
+    if (c->failure != SMOE_OK) {
+        if (err) {
+            *err = c->failure_err;
+        }
+        return c->failure;
     }
-    c->stats.n_acquires++;
-    if (i == CACHE_NONE) {
-        TRY(load(c, record, &i, err));
-    } else {
-        c->stats.n_hits++;
-    }
-    unlink_slot(c, i);
-    push_newest(c, i);
-    c->slots[i].pins++;
-    *record_out = c->slots[i].data;
-    *i_out = c->n_given++;
+    uint32_t place = c->ready.places[c->ready.first++];
+    ring_slot *s = &c->ring.slots[c->ring.slot_of_record[c->demand[place]]];
+    s->place = RING_NONE;
+    s->pins++;
+    c->n_given++;
+    *record_out = s->data;
+    *i_out = place;
     return SMOE_OK;
-}
-
-static void cache_abandon(expert_source *source)
-{
-    expert_cache *c = cache_of(source);
-    c->n_demand = c->n_given = 0;
 }
 
 static void cache_release(expert_source *source, uint32_t layer, uint32_t expert)
 {
     expert_cache *c = cache_of(source);
-    c->slots[c->slot_of_record[layer * c->vault->n_expert + expert]].pins--;
+    uint32_t slot = c->ring.slot_of_record[layer * c->vault->n_expert + expert];
+    c->ring.slots[slot].pins--;
 }
 
-smoe_status expert_cache_init(expert_cache *c, const vault *v, uint32_t n_slots, smoe_err *err)
+static void cache_abandon(expert_source *source)
 {
-    size_t n_ids = (size_t)v->n_layer * v->n_expert;
-    *c = (expert_cache){.source = {cache_demand, cache_next, cache_release, cache_abandon, NULL,
-                                   NULL, n_slots},
-                        .vault = v, .n_slots = n_slots, .newest = CACHE_NONE, .oldest = CACHE_NONE};
-    c->slots = mem_calloc(n_slots, sizeof *c->slots);
-    c->slot_of_record = mem_calloc(n_ids, sizeof *c->slot_of_record);
+    expert_cache *c = cache_of(source);
+    for (uint32_t i = 0; i < c->n_demand; i++) {
+        uint32_t slot = c->ring.slot_of_record[c->demand[i]];
+        if (slot != RING_NONE && c->ring.slots[slot].place == i) {
+            c->ring.slots[slot].place = RING_NONE;
+            withdraw(c, slot);
+        }
+    }
+    end_hint(c);
+    c->n_demand = c->n_given = c->n_awaited = 0;
+    c->missing.first = c->missing.n = c->ready.first = c->ready.n = 0;
+    c->failure = SMOE_OK;
+}
+
+static void cache_hint(expert_source *source, uint32_t layer, const uint32_t *experts, uint32_t n,
+                       bool sure)
+{
+    expert_cache *c = cache_of(source);
+    end_hint(c);
+    c->hint_sure = sure;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t record = layer * c->vault->n_expert + experts[i];
+        uint32_t slot = c->ring.slot_of_record[record];
+        c->hint[c->n_hint++] = record;
+        if (sure && slot != RING_NONE) { /* must not give way to its neighbours */
+            ring_make_newest(&c->ring, slot);
+        }
+    }
+    start_reads(c);
+}
+
+/* ---- opening ---- */
+
+static smoe_status open_reads(expert_cache *c, const expert_cache_params *p, smoe_err *err)
+{
+    const aio_params params = {
+        .file = &p->vault->st.file,
+        .kind = p->kind,
+        .direct = p->direct,
+        .depth = p->depth,
+        .max_queued = p->n_slots, /* each pending read holds a slot */
+        .memory = c->ring.memory,
+        .memory_bytes = c->ring.memory_bytes,
+        .backend = p->backend,
+    };
+    return aio_open(&params, &c->aio, err);
+}
+
+static smoe_status init(expert_cache *c, const expert_cache_params *p, smoe_err *err)
+{
+    const vault *v = p->vault;
+    uint32_t n_ids = v->n_layer * v->n_expert;
     c->verified = mem_calloc(n_ids, 1);
-    c->memory = v->record_bytes && n_slots <= SIZE_MAX / v->record_bytes
-                    ? mem_pages_alloc((size_t)n_slots * v->record_bytes)
-                    : NULL;
     c->demand = mem_calloc(v->n_expert, sizeof *c->demand);
-    if (!c->slots || !c->slot_of_record || !c->demand || !c->verified || !c->memory) {
+    c->hint = mem_calloc(v->n_expert, sizeof *c->hint);
+    c->missing.places = mem_calloc(v->n_expert, sizeof *c->missing.places);
+    c->ready.places = mem_calloc(v->n_expert, sizeof *c->ready.places);
+    c->batch = mem_calloc(p->n_slots, sizeof *c->batch);
+    if (!c->verified || !c->demand || !c->hint || !c->missing.places || !c->ready.places ||
+        !c->batch) {
+        return err_nomem(err, "the ring", n_ids);
+    }
+    if (v->record_bytes > UINT32_C(1) << 30) {
+        return err_set(err, SMOE_UNSUPPORTED, "%s: records of %llu bytes are larger than 1 GiB, "
+                       "the most that is read at once",
+                       v->st.file.path, (unsigned long long)v->record_bytes);
+    }
+    return ring_init(&c->ring, p->n_slots, v->record_bytes, n_ids, err);
+}
+
+smoe_status expert_cache_init(expert_cache *c, const expert_cache_params *p, smoe_err *err)
+{
+    *c = (expert_cache){.source = {cache_demand, cache_next, cache_release, cache_abandon,
+                                   cache_hint, cache_poll, p->n_slots},
+                        .vault = p->vault, .is_buffered = !p->direct, .depth = p->depth};
+    smoe_status status = init(c, p, err);
+    if (status == SMOE_OK) {
+        status = open_reads(c, p, err);
+    } else if (p->backend) {
+        p->backend->close(p->backend);
+    }
+    if (status != SMOE_OK) {
         expert_cache_fini(c);
-        return err_nomem(err, "the ring (a smaller --ring needs less)", n_slots * v->record_bytes);
     }
-    memset(c->slot_of_record, 0xff, n_ids * sizeof *c->slot_of_record);
-    for (uint32_t i = 0; i < n_slots; i++) {
-        c->slots[i] = (cache_slot){.data = c->memory + (size_t)i * v->record_bytes,
-                                   .record = CACHE_NONE};
-        push_newest(c, i);
-    }
-    return SMOE_OK;
+    return status;
 }
 
 void expert_cache_fini(expert_cache *c)
 {
-    if (c->vault) {
-        mem_pages_free(c->memory, (size_t)c->n_slots * c->vault->record_bytes);
-    }
-    mem_free(c->slots);
-    mem_free(c->slot_of_record);
+    aio_close(c->aio); /* first: reads in flight write into the slots */
+    ring_fini(&c->ring);
     mem_free(c->verified);
     mem_free(c->demand);
+    mem_free(c->hint);
+    mem_free(c->missing.places);
+    mem_free(c->ready.places);
+    mem_free(c->batch);
     *c = (expert_cache){0};
 }

@@ -1,43 +1,63 @@
-/* expert_cache.h: the ring: a bounded set of slots in RAM that hold records of the vault.
+/* expert_cache.h: experts of a vault that is larger than memory: an expert_source over a ring of
+ * slots and asynchronous reads.
  *
- * One global LRU over all layers, kept across tokens and turns. A slot is free, or holds one
- * record; with pins > 0 it is pinned and never evicted. This implementation reads synchronously, on
- * the thread that asks; expert_source.h is all that the model sees of it. */
+ * Owns the rules of who reads when (expert_cache.c); the slots are ring.h's, the reads aio.h's. A
+ * record's checksum is verified at its first read. A read that fails ends the demand that awaits
+ * it, with file, record, offset and reason; its slot is free again and the next demand tries anew.
+ * After opening nothing is allocated. */
 #ifndef CACHE_EXPERT_CACHE_H
 #define CACHE_EXPERT_CACHE_H
 
+#include "cache/aio.h"
+#include "cache/cache_stats.h"
+#include "cache/ring.h"
 #include "formats/vault.h"
 #include "model/expert_source.h"
 
-typedef struct cache_slot {
-    uint8_t *data;        /* [record_bytes] */
-    uint32_t record;      /* layer * n_expert + expert, or CACHE_NONE */
-    uint32_t pins;
-    uint32_t prev, next;  /* LRU list by slot index: prev is more recently used */
-} cache_slot;
+typedef struct expert_cache_params {
+    const vault *vault;           /* borrowed */
+    uint32_t n_slots;             /* 1 .. the number of records */
+    aio_kind kind;
+    bool direct;
+    uint32_t depth;
+    struct aio_backend *backend;  /* tests: instead of kind's; taken over, as aio_open does */
+} expert_cache_params;
 
-#define CACHE_NONE UINT32_MAX /* no slot, no record */
-
-typedef struct cache_stats {
-    uint64_t n_acquires, n_hits, n_evictions, bytes_read;
-} cache_stats;
+/* Places of the demand's list in the order in which something happens to them. */
+typedef struct place_queue {
+    uint32_t *places; /* [n_expert] */
+    uint32_t first, n;
+} place_queue;
 
 typedef struct expert_cache {
     expert_source source; /* first: a pointer to it is a pointer to the cache */
     const vault *vault;
-    uint32_t n_slots;
-    cache_slot *slots;
-    uint32_t newest, oldest;  /* ends of the LRU list */
-    uint32_t *slot_of_record; /* [n_layer * n_expert], or CACHE_NONE */
-    uint8_t *verified;        /* [n_layer * n_expert]: checksum seen to be right once */
-    uint32_t *demand;         /* [n_expert] what the model waits for, in its order */
-    uint32_t demand_layer, n_demand, n_given;
-    uint8_t *memory;          /* mem_pages [n_slots * record_bytes] */
+    ring ring;
+    aio *aio;
+    bool is_buffered;
+    uint32_t depth;
+    uint8_t *verified;      /* [n_layer * n_expert]: checksum seen to be right once */
+    /* the demand */
+    uint32_t *demand;       /* [n_expert] records */
+    uint32_t n_demand, n_given;
+    uint32_t n_awaited;     /* places whose reads are under way */
+    place_queue missing;    /* no slot yet */
+    place_queue ready;      /* in RAM */
+    smoe_status failure;    /* of a read that the demand awaits */
+    smoe_err failure_err;
+    /* the hint */
+    uint32_t *hint;         /* [n_expert] records */
+    uint32_t n_hint, hint_at;
+    bool hint_sure;
+    /* the reads */
+    aio_read *batch;        /* [n_slots] for one aio_submit */
+    uint32_t n_batch;
+    uint32_t n_reading;     /* slots in SLOT_READING */
+    uint64_t busy_since_ns; /* since when n_reading > 0 */
     cache_stats stats;
 } expert_cache;
 
-/* n_slots: 1 .. the number of records. The vault is borrowed. */
-smoe_status expert_cache_init(expert_cache *c, const vault *v, uint32_t n_slots, smoe_err *err);
-void expert_cache_fini(expert_cache *c);
+smoe_status expert_cache_init(expert_cache *c, const expert_cache_params *p, smoe_err *err);
+void expert_cache_fini(expert_cache *c); /* waits for reads in flight */
 
 #endif

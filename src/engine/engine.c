@@ -69,6 +69,19 @@ static smoe_status split_memory(smoe_engine *e, const smoe_engine_params *p, smo
     return SMOE_OK;
 }
 
+static smoe_status open_experts(smoe_engine *e, const smoe_engine_params *p, smoe_err *err)
+{
+    const experts_params params = {
+        .vault = &e->vault,
+        .pool = e->pool,
+        .n_slots = e->info.n_ring,
+        .io = {AIO_URING, true, 32},
+        .progress = p->load_progress,
+        .ctx = p->ctx,
+    };
+    return experts_open(&e->experts, &params, err);
+}
+
 static void fill_info(smoe_engine *e)
 {
     const model_config *cfg = &e->scout.config;
@@ -99,8 +112,8 @@ smoe_status smoe_engine_open(const smoe_engine_params *params, smoe_engine **out
     CHECK(choose(e, params, err));
     CHECK(split_memory(e, params, err));
     CHECK(weights_load(&e->weights, &e->scout, err));
-    CHECK(expert_cache_init(&e->cache, &e->vault, e->info.n_ring, err));
     CHECK(pool_new(e->info.n_threads, &e->pool, err));
+    CHECK(open_experts(e, params, err));
     fill_info(e);
     *out = e;
     return SMOE_OK;
@@ -114,8 +127,8 @@ void smoe_engine_close(smoe_engine *e)
     if (!e) {
         return;
     }
+    experts_close(&e->experts);
     pool_free(e->pool);
-    expert_cache_fini(&e->cache);
     weights_unload(&e->weights);
     vault_close(&e->vault);
     scout_close(&e->scout);

@@ -3,7 +3,7 @@
 #define ENGINE_ENGINE_INTERNAL_H
 
 #include "base/pool.h"
-#include "cache/expert_cache.h"
+#include "cache/experts.h"
 #include "formats/vault.h"
 #include "model/weights.h"
 #include "quant/kernels.h"
@@ -17,7 +17,7 @@ struct smoe_engine {
     vault vault;
     scout scout;
     weights weights;
-    expert_cache cache;
+    experts experts;
     pool *pool;
     const kernels *kernels;
     const panel_kernels *panel_kernels;

@@ -66,7 +66,7 @@ static smoe_status init_compute(smoe_session *s, smoe_err *err)
         .compute = {.k = e->kernels, .panel = e->panel_kernels, .pool = e->pool},
         .kv = &s->kv,
         .s = &s->scratch,
-        .experts = &e->cache.source,
+        .experts = e->experts.source,
     };
     forward_init(&s->forward);
     return sampler_init(&s->sampler, e->kernels, e->info.n_vocab, e->scout.penalty_exempt_ids,
@@ -251,7 +251,7 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
 {
     static const smoe_events no_events = {0};
     const smoe_events *ev = events ? events : &no_events;
-    const cache_stats *stats = &s->engine->cache.stats;
+    const cache_stats *stats = s->engine->experts.stats;
     *result = (smoe_result){.n_prompt = (uint32_t)r->n_ids};
     TRY(check_ids(s, r->ids, r->n_ids, err));
     uint32_t n_cached = common_prefix(s, r);

@@ -118,13 +118,12 @@ static void test_an_answer_and_its_numbers(void **state)
     assert_int_equal(r.n_cached, 0);
     assert_int_equal(r.n_generated, 30);
     assert_int_equal(f->n_out, 30);
-    assert_true(r.n_expert_acquires > 0 && r.n_expert_hits < r.n_expert_acquires);
-    assert_true(r.bytes_read > 0);
+    assert_true(r.n_expert_acquires > 0);
+    assert_int_equal(r.bytes_read, 0); /* all was loaded when the engine was opened */
+    assert_int_equal(r.n_expert_hits, r.n_expert_acquires);
     smoe_session_reset(f->session);
     ASSERT_OK(ask(f, greedy(ids, 20, 30), &r, &err), &err);
     assert_int_equal(r.n_cached, 0);
-    assert_int_equal(r.bytes_read, 0); /* the ring is kept: everything is in memory */
-    assert_int_equal(r.n_expert_hits, r.n_expert_acquires);
 }
 
 static void test_decode_allocates_nothing(void **state)

@@ -1,0 +1,43 @@
+/* experts.c: see experts.h. */
+#include "cache/experts.h"
+
+static smoe_status open_source(experts *x, const experts_params *p, smoe_err *err)
+{
+    if (p->n_slots < p->vault->n_records) {
+        const expert_cache_params params = {.vault = p->vault, .n_slots = p->n_slots,
+                                            .kind = x->io.kind, .direct = x->io.direct,
+                                            .depth = x->io.depth};
+        x->source = &x->cache.source;
+        x->stats = &x->cache.stats;
+        return expert_cache_init(&x->cache, &params, err);
+    }
+    const expert_resident_params params = {.vault = p->vault, .pool = p->pool,
+                                           .kind = x->io.kind, .direct = x->io.direct,
+                                           .progress = p->progress, .progress_ctx = p->ctx};
+    x->source = &x->resident.source;
+    x->stats = &x->resident.stats;
+    return expert_resident_init(&x->resident, &params, err);
+}
+
+smoe_status experts_open(experts *x, const experts_params *p, smoe_err *err)
+{
+    *x = (experts){.io = p->io};
+    for (;;) {
+        smoe_status status = open_source(x, p, err);
+        if (status != SMOE_UNSUPPORTED || (x->io.kind == AIO_THREADS && !x->io.direct)) {
+            return status;
+        }
+        if (x->io.kind == AIO_URING) {
+            x->io.kind = AIO_THREADS;
+        } else {
+            x->io.direct = false;
+        }
+    }
+}
+
+void experts_close(experts *x)
+{
+    expert_cache_fini(&x->cache);
+    expert_resident_fini(&x->resident);
+    *x = (experts){0};
+}

@@ -1,0 +1,37 @@
+/* experts.h: the experts of a vault in memory of a given size: all of them (expert_resident.h), or
+ * those of a ring (expert_cache.h). */
+#ifndef CACHE_EXPERTS_H
+#define CACHE_EXPERTS_H
+
+#include "cache/expert_cache.h"
+#include "cache/expert_resident.h"
+
+/* How the vault is read. */
+typedef struct io_choice {
+    aio_kind kind;
+    bool direct;
+    uint32_t depth;
+} io_choice;
+
+typedef struct experts_params {
+    const vault *vault; /* borrowed */
+    pool *pool;         /* borrowed while opening */
+    uint32_t n_slots;   /* the number of records or more: all of them, loaded while opening */
+    io_choice io;
+    bool (*progress)(void *ctx, uint64_t n_done, uint64_t n_total); /* of loading; may be NULL */
+    void *ctx;
+} experts_params;
+
+typedef struct experts {
+    expert_source *source;
+    const cache_stats *stats;
+    io_choice io; /* what serves: the system may have refused what was chosen */
+    expert_cache cache;
+    expert_resident resident;
+} experts;
+
+/* Where the system refuses io_uring, threads read; where it refuses direct reads, buffered ones. */
+smoe_status experts_open(experts *x, const experts_params *p, smoe_err *err);
+void experts_close(experts *x);
+
+#endif
