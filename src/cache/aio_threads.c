@@ -1,5 +1,5 @@
-/* aio_threads.c: the mechanism of every system: `depth` threads, each of which reads one record at
- * a time with pread.
+/* aio_threads.c: the mechanism of every system: up to `depth` threads, each of which reads one
+ * record at a time with pread.
  *
  * One mutex guards both lists: `todo` (owner -> threads) and `finished` (threads -> owner). At most
  * depth reads are in flight, so neither outgrows depth. No thread holds the lock while it reads. */
@@ -104,24 +104,21 @@ static void close_threads(aio_backend *b)
     mem_free(t);
 }
 
-/* Signals belong to the main thread: these start with all of them blocked. */
+/* As many as the system grants, up to depth: a limit on processes costs speed only. Signals belong
+ * to the main thread: these start with all of them blocked. */
 static smoe_status start_threads(struct threads *t, smoe_err *err)
 {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = 0;
-    while (error == 0 && t->n_started < t->depth) {
-        error = pthread_create(&t->threads[t->n_started], NULL, worker, t);
-        t->n_started += error == 0;
+    while (t->n_started < t->depth &&
+           pthread_create(&t->threads[t->n_started], NULL, worker, t) == 0) {
+        t->n_started++;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error != 0) {
-        return err_set(err, SMOE_NOMEM,
-                       "the system started only %u of %u threads that read the vault; ask for "
-                       "fewer with --workers", t->n_started, t->depth);
-    }
-    return SMOE_OK;
+    return t->n_started > 0 ? SMOE_OK
+                            : err_set(err, SMOE_NOMEM,
+                                      "the system refused to start a thread that reads the vault");
 }
 
 smoe_status aio_threads_open(const aio_backend_params *p, aio_backend **out, smoe_err *err)
