@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "model/attention.h"
 #include "model/moe.h"
 #include "model/rope.h"
@@ -89,6 +90,14 @@ static void heads_range(void *ctx, size_t begin, size_t end, uint32_t thread)
     }
 }
 
+/* Reads for the experts go on while attention runs. */
+static void keep_reading(const forward_ctx *f)
+{
+    if (f->experts->poll) {
+        f->experts->poll(f->experts);
+    }
+}
+
 static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t pos0)
 {
     const model_config *cfg = &f->w->config;
@@ -103,8 +112,10 @@ static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t 
                                {&l->attn_k, l->attn_k_bias, s->k},
                                {&l->attn_v, l->attn_v_bias, s->v}};
     matmul(c, &in, qkv, 3);
+    keep_reading(f);
     pool_for(c->pool, n, 2, heads_range, &heads);
     attention(c, f->kv, layer, cfg, pos0, n, s->q, &s->attention, s->attn);
+    keep_reading(f);
     activations_set(c, &in, &l->attn_output, s->attn, n, SCOUT_ACT_FINE);
     matmul(c, &in, &(matmul_part){&l->attn_output, l->attn_output_bias, s->x_norm}, 1);
     c->k->vec_add(s->x, s->x_norm, (int64_t)n * cfg->n_embd);
@@ -127,8 +138,14 @@ smoe_status forward(forward_ctx *f, const int32_t *ids, uint32_t n, uint32_t pos
         if (f->cancelled && f->cancelled(f->cancelled_ctx)) {
             return err_set(err, SMOE_CANCELLED, "the request was cancelled");
         }
+        uint64_t start_ns = f->times ? clock_ns() : 0;
         attention_half(f, layer, n, pos0);
+        uint64_t middle_ns = f->times ? clock_ns() : 0;
         TRY(ffn_half(f, layer, n, err));
+        if (f->times) {
+            f->times->attention_ns += middle_ns - start_ns;
+            f->times->ffn_ns += clock_ns() - middle_ns;
+        }
     }
     return SMOE_OK;
 }
@@ -138,6 +155,7 @@ smoe_status forward_logits(forward_ctx *f, uint32_t i, const float **logits, smo
     const model_config *cfg = &f->w->config;
     scratch *s = f->s;
     activations in = {.act = s->act};
+    uint64_t start_ns = f->times ? clock_ns() : 0;
     f->compute.k->rms_norm(s->x + (size_t)i * cfg->n_embd, f->w->output_norm, s->x_norm,
                            cfg->n_embd, cfg->rms_eps);
     activations_set(&f->compute, &in, &f->w->output, s->x_norm, 1, SCOUT_ACT_FINE);
@@ -151,5 +169,8 @@ smoe_status forward_logits(forward_ctx *f, uint32_t i, const float **logits, smo
         }
     }
     *logits = s->logits;
+    if (f->times) {
+        f->times->head_ns += clock_ns() - start_ns;
+    }
     return SMOE_OK;
 }

@@ -12,6 +12,11 @@
  * bits (docs/decisions.md has the measurements). */
 enum { SCOUT_ACT_FINE = true, EXPERT_ACT_FINE = false };
 
+/* Where the time of passes went, added up. */
+typedef struct forward_times {
+    uint64_t attention_ns, router_ns, ffn_ns, head_ns; /* ffn: experts or dense, waiting included */
+} forward_times;
+
 /* What a forward pass works with. Borrowed from the engine and the session; one pass at a time. */
 typedef struct forward_ctx {
     const weights *w;
@@ -20,6 +25,8 @@ typedef struct forward_ctx {
     kv_cache *kv;
     scratch *s;
     expert_source *experts;
+    uint32_t n_spec;                       /* experts of the next layer to guess; 0 = none */
+    forward_times *times;                  /* NULL: nothing is measured */
     bool (*cancelled)(void *ctx);          /* asked before every layer; may be NULL */
     void *cancelled_ctx;
     /* Sees what the router of a sparse layer chose for the n tokens of a pass, experts

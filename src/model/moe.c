@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/router.h"
 
 enum { STRIPE_ROWS = MATMUL_STRIPE_ROWS };
@@ -193,7 +194,39 @@ static void sum_ranks(void *ctx, size_t begin, size_t end, uint32_t thread)
     }
 }
 
+/* The next layer that has experts, or n_layer. */
+static uint32_t next_sparse(const forward_ctx *f, uint32_t layer)
+{
+    const model_config *cfg = &f->w->config;
+    do {
+        layer++;
+    } while (layer < cfg->n_layer && !cfg->is_sparse[layer]);
+    return layer;
+}
+
 /* ---- one token ---- */
+
+/* Asks the next layer's router about the state as it is before this layer's experts: what it names
+ * is often what it will name (design B5). */
+static void guess_next(forward_ctx *f, uint32_t layer)
+{
+    const model_config *cfg = &f->w->config;
+    scratch *s = f->s;
+    uint32_t next = next_sparse(f, layer);
+    if (next == cfg->n_layer) {
+        return;
+    }
+    const layer_weights *l = &f->w->layers[next];
+    uint32_t n = f->n_spec < cfg->n_expert ? f->n_spec : cfg->n_expert;
+    activations in = {.act = s->act};
+    f->compute.k->rms_norm(s->x, l->ffn_norm, s->expert_x, cfg->n_embd, cfg->rms_eps);
+    activations_set(&f->compute, &in, &l->ffn_gate_inp, s->expert_x, 1, SCOUT_ACT_FINE);
+    matmul(&f->compute, &in, &(matmul_part){&l->ffn_gate_inp, NULL, s->router}, 1);
+    if (router_select(f->compute.k, s->router, cfg->n_expert, n, false, s->expert_hint,
+                      s->hint_weights)) {
+        f->experts->hint(f->experts, next, s->expert_hint, n, false);
+    }
+}
 
 /* Takes every expert that is there, waiting for the first. Group g of the job is the expert of rank
  * expert_ranks[g]; *n_groups counts those pinned, on an error too. */
@@ -246,6 +279,9 @@ static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
     uint32_t n_used = f->w->config.n_expert_used, n_done = 0, n_groups = 0;
     activations in = {.act = s->act};
     smoe_status status = f->experts->demand(f->experts, layer, s->experts, n_used, err);
+    if (status == SMOE_OK && f->n_spec && f->experts->hint) {
+        guess_next(f, layer);
+    }
     while (status == SMOE_OK && n_done < n_used) {
         status = take_ready(f, n_used - n_done, &n_groups, err);
         if (status == SMOE_OK) {
@@ -331,12 +367,28 @@ static uint32_t find_union(forward_ctx *f, uint32_t n)
     return n_union;
 }
 
+/* Nearly all experts of this layer are needed: so will those of the next, and their reads can run
+ * while its attention does. */
+static void hint_next(forward_ctx *f, uint32_t layer)
+{
+    uint32_t next = next_sparse(f, layer);
+    if (next < f->w->config.n_layer && f->experts->hint) {
+        for (uint32_t e = 0; e < f->w->config.n_expert; e++) {
+            f->s->expert_hint[e] = e;
+        }
+        f->experts->hint(f->experts, next, f->s->expert_hint, f->w->config.n_expert, true);
+    }
+}
+
 static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
     scratch *s = f->s;
     expert_source *experts = f->experts;
     uint32_t n_union = find_union(f, n);
     smoe_status status = experts->demand(experts, layer, s->expert_union, n_union, err);
+    if (status == SMOE_OK && 10 * n_union >= 9 * f->w->config.n_expert) {
+        hint_next(f, layer);
+    }
     const matrix like_gate = matrix_of_record(f->gate, NULL);
     activations all = {.act = s->act};
     activations_set(&f->compute, &all, &like_gate, s->x_norm, n, EXPERT_ACT_FINE);
@@ -363,7 +415,11 @@ static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_
 
 smoe_status moe_sparse(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
+    uint64_t start_ns = f->times ? clock_ns() : 0;
     TRY(route(f, layer, n, err));
+    if (f->times) {
+        f->times->router_ns += clock_ns() - start_ns;
+    }
     if (f->routed) {
         f->routed(f->routed_ctx, layer, f->s->experts, n);
     }

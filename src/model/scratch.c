@@ -72,6 +72,8 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->expert_group = take(base, &used, n_used);
     s->expert_union = take(base, &used, cfg->n_expert);
     s->expert_seen = take(base, &used, cfg->n_expert);
+    s->expert_hint = take(base, &used, cfg->n_expert);
+    s->hint_weights = take(base, &used, cfg->n_expert);
     return used;
 }
 

@@ -41,6 +41,8 @@ typedef struct scratch {
     uint32_t *expert_group;  /* [n_expert_used] ... and the g of each rank */
     uint32_t *expert_union;  /* [n_expert] the experts of all tokens */
     uint32_t *expert_seen;   /* [n_expert] 1: in the union */
+    uint32_t *expert_hint;   /* [n_expert] of the next layer ... */
+    float *hint_weights;     /* [n_expert] ... and their weights, which nobody needs */
     uint64_t thread_scratch_len;
     void *memory; /* mem_pages: all of the above */
     size_t n_bytes;
