@@ -35,7 +35,9 @@ typedef struct smoe_engine_info {
     const char *architecture, *lineage, *isa;
     uint32_t n_layer, n_vocab, n_ctx, n_ctx_train, n_expert, n_expert_used, n_threads;
     uint32_t n_ring;           /* slots actually made */
-    uint64_t n_records, record_bytes, scout_bytes, kv_bytes;
+    uint32_t n_batch;          /* tokens in one pass of prefill, at most */
+    uint64_t n_records, record_bytes, scout_bytes, kv_bytes, scratch_bytes;
+    uint64_t limit_bytes;      /* the budget that all of it keeps */
     const int32_t *eos_ids;    /* the checkpoint's; owned by the engine */
     size_t n_eos_ids;
 } smoe_engine_info;
@@ -59,6 +61,8 @@ typedef struct smoe_session_params {
     uint32_t max_suffix;      /* 0 = the context */
     const int32_t *eos_ids;   /* NULL = the checkpoint's */
     size_t n_eos_ids;
+    bool instrument;          /* fill smoe_result.times */
+    uint32_t n_spec;          /* experts to read ahead per layer, by a guess; 0 = none */
 } smoe_session_params;
 
 smoe_status smoe_session_new(smoe_engine *engine, const smoe_session_params *params,
@@ -87,6 +91,11 @@ typedef struct smoe_events {
 
 typedef enum smoe_fin { SMOE_FIN_STOP, SMOE_FIN_LENGTH, SMOE_FIN_CANCEL } smoe_fin;
 
+/* Where the time of a request went, prefill and decode together. */
+typedef struct smoe_times {
+    uint64_t attention_ns, router_ns, experts_ns, wait_ns, head_ns; /* wait: for the drive */
+} smoe_times;
+
 typedef struct smoe_result {
     smoe_fin fin;
     uint32_t n_prompt;     /* ids in the request */
@@ -95,7 +104,11 @@ typedef struct smoe_result {
     uint64_t prefill_ns, decode_ns;
     /* ring look-ups of this request, and those served from RAM */
     uint64_t n_expert_acquires, n_expert_hits;
-    uint64_t bytes_read;
+    uint64_t n_evictions;
+    uint64_t bytes_read, read_ns;  /* read_ns: while at least one read was under way */
+    /* experts read ahead by a guess or a hint; of these used, and given up unused */
+    uint64_t n_guessed, n_guesses_used, n_guesses_wasted;
+    smoe_times times;         /* zero unless the session is instrumented */
     uint64_t n_decode_allocs; /* heap allocations made while decoding: always 0 */
 } smoe_result;
 

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "app/args.h"
+#include "app/instrument.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "engine/budget.h"
 #include "formats/vault.h"
 #include "protocol/serve.h"
 #include "smoe/engine.h"
@@ -20,10 +22,11 @@ struct engine_flags {
     smoe_engine_params engine;
     smoe_session_params session;
     smoe_sampling sampling;
-    const char *tokens_in, *eos_ids, *kv_type;
-    uint32_t n_tokens, n_spec, n_workers;
-    bool serve, raw_ids, instrument, help, version;
-    bool spec_seen, workers_seen;
+    const char *tokens_in, *eos_ids, *kv_type, *instrument_as;
+    uint32_t n_tokens;
+    bool serve, raw_ids, help, version;
+    instrument instrument;
+    unsigned load_tenth; /* of loading the experts, as far as it was told */
 };
 
 static int fail(const smoe_err *err)
@@ -54,15 +57,8 @@ static smoe_status check_flags(struct engine_flags *f, smoe_err *err)
                        "--%s belongs to --tokens-in; with --serve each request says it itself",
                        f->raw_ids ? "raw-ids" : "tokens");
     }
-    if (f->spec_seen) {
-        return err_set(err, SMOE_USAGE, "--spec is not available in this version: experts are not "
-                       "predicted yet; leave the flag out");
-    }
-    if (f->workers_seen) {
-        return err_set(err, SMOE_USAGE,
-                       "--workers is not available in this version: experts are read by "
-                       "the thread that needs them; leave the flag out");
-    }
+    TRY(instrument_parse(f->instrument_as, &f->instrument, err));
+    f->session.instrument = f->instrument.is_on;
     return args_parse_kv_type(f->kv_type, &f->engine.kv_type, err);
 }
 
@@ -100,10 +96,12 @@ static smoe_status parse_flags(struct engine_flags *f, int argc, char **argv, sm
         {"threads", OPT_U32, &f->engine.n_threads, 1, 1024, "N", "default: every core allowed",
          NULL},
         {"kv-type", OPT_TEXT, &f->kv_type, 0, 0, "TYPE", "KV cache: f16 (default) or f32", NULL},
-        {"instrument", OPT_FLAG, &f->instrument, 0, 0, NULL, "one line per request on stderr",
-         NULL},
-        {"workers", OPT_U32, &f->n_workers, 1, 1024, "N", "not available yet", &f->workers_seen},
-        {"spec", OPT_U32, &f->n_spec, 0, 1024, "N", "not available yet", &f->spec_seen},
+        {"instrument", OPT_OPTIONAL, &f->instrument_as, 0, 0, "[=json]",
+         "where the time of each request went, one line on stderr", NULL},
+        {"workers", OPT_U32, &f->engine.n_workers, 1, 256, "N",
+         "reads in flight at once (default: what a trial at start finds best)", NULL},
+        {"spec", OPT_U32, &f->session.n_spec, 0, 1024, "N",
+         "experts to guess and read ahead per layer while the drive idles (default 0)", NULL},
         {"help", OPT_FLAG, &f->help, 0, 0, NULL, "this text", NULL},
         {"version", OPT_FLAG, &f->version, 0, 0, NULL, "the version", NULL},
         {NULL, OPT_FLAG, NULL, 0, 0, NULL, NULL, NULL},
@@ -160,17 +158,26 @@ out:
     return status;
 }
 
-/* One line per request: what it cost, and where the experts came from. */
-static void instrument_line(void *ctx, const smoe_result *r)
+static void on_done(void *ctx, const smoe_result *r)
 {
-    (void)ctx;
-    double n = r->n_generated ? r->n_generated : 1;
-    fprintf(stderr, "smoe-engine: request prompt=%u cached=%u generated=%u prefill_ms=%.1f "
-            "decode_ms=%.1f acquires=%llu hits=%llu bytes_read=%llu bytes_read_per_token=%.0f\n",
-            r->n_prompt, r->n_cached, r->n_generated, (double)r->prefill_ns / 1e6,
-            (double)r->decode_ns / 1e6, (unsigned long long)r->n_expert_acquires,
-            (unsigned long long)r->n_expert_hits, (unsigned long long)r->bytes_read,
-            (double)r->bytes_read / n);
+    const struct engine_flags *f = ctx;
+    instrument_line(&f->instrument, r);
+}
+
+enum { LOAD_IS_LONG_BYTES = 1 << 30 };
+
+/* One line per tenth of a load that takes a while. */
+static bool on_load(void *ctx, uint64_t n_done, uint64_t n_total)
+{
+    struct engine_flags *f = ctx;
+    unsigned tenth = (unsigned)(n_done * 10 / n_total);
+    char done[BUDGET_TEXT], total[BUDGET_TEXT];
+    if (n_total >= LOAD_IS_LONG_BYTES && tenth > f->load_tenth) {
+        f->load_tenth = tenth;
+        fprintf(stderr, "smoe-engine: loading experts: %s of %s\n", budget_size_text(n_done, done),
+                budget_size_text(n_total, total));
+    }
+    return true;
 }
 
 static smoe_status one_shot(const struct engine_flags *f, smoe_session *session,
@@ -193,8 +200,8 @@ static smoe_status one_shot(const struct engine_flags *f, smoe_session *session,
         fwrite(text, 1, n == SIZE_MAX ? 0 : n, stdout);
     }
     printf("\n");
-    if (f->instrument) {
-        instrument_line(NULL, &result);
+    if (f->instrument.is_on) {
+        instrument_line(&f->instrument, &result);
     }
     if (fflush(stdout) != 0) {
         CHECK(err_errno(err, SMOE_IO, "standard output cannot be written"));
@@ -218,12 +225,16 @@ static smoe_status run(struct engine_flags *f, smoe_err *err)
         f->session.eos_ids = eos.data;
         f->session.n_eos_ids = eos.len;
     }
+    f->engine.ctx = f;
+    f->engine.log = log_sentence;
+    f->engine.load_progress = on_load;
     CHECK(smoe_engine_open(&f->engine, &engine, err));
     CHECK(smoe_session_new(engine, &f->session, &session, err));
     const smoe_engine_info *info = smoe_engine_get_info(engine);
+    f->instrument.record_bytes = info->record_bytes;
     if (f->serve) {
         serve_options options = {.sampling = f->sampling, .log = log_sentence,
-                                 .done = f->instrument ? instrument_line : NULL};
+                                 .done = f->instrument.is_on ? on_done : NULL, .log_ctx = f};
         CHECK(serve_run(session, info, &options, STDIN_FILENO, STDOUT_FILENO, err));
     } else {
         CHECK(one_shot(f, session, info, &ids, err));

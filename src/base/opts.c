@@ -94,6 +94,7 @@ static smoe_status set_value(const opt *o, const char *text, smoe_err *err)
     case OPT_FLAG:
         *(bool *)o->dest = true;
         return SMOE_OK;
+    case OPT_OPTIONAL:
     case OPT_TEXT:
         *(const char **)o->dest = text;
         return SMOE_OK;
@@ -163,6 +164,8 @@ smoe_status opts_parse(const opt *table, int argc, char **argv, int first, const
             if (value) {
                 return err_set(err, SMOE_USAGE, "--%s takes no value", name);
             }
+        } else if (!value && o->kind == OPT_OPTIONAL) {
+            value = "";
         } else if (!value) {
             if (i + 1 == argc) {
                 return err_set(err, SMOE_USAGE, "--%s needs a value (%s)", name, o->arg);
@@ -185,8 +188,8 @@ void opts_help(const opt *table, char *out, size_t size)
     }
     for (const opt *o = table; o->name && used < size; o++) {
         char left[64];
-        snprintf(left, sizeof left, "%s%s %s", strlen(o->name) == 1 ? "-" : "--", o->name,
-                 o->arg ? o->arg : "");
+        snprintf(left, sizeof left, "%s%s%s%s", strlen(o->name) == 1 ? "-" : "--", o->name,
+                 o->kind == OPT_OPTIONAL ? "" : " ", o->arg ? o->arg : "");
         int n = snprintf(out + used, size - used, "  %-24s %s\n", left, o->help);
         used += n > 0 ? (size_t)n : 0;
     }

@@ -11,6 +11,7 @@
 enum opt_kind {
     OPT_FLAG,  /* bool *       --name                */
     OPT_TEXT,  /* const char **  --name TEXT, borrowed from argv */
+    OPT_OPTIONAL, /* const char **  --name or --name=TEXT; "" without a value */
     OPT_U32,   /* uint32_t *   --name N, min..max    */
     OPT_U64,   /* uint64_t *   --name N, min..max    */
     OPT_FLOAT, /* float *      --name X, min..max    */

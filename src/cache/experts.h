@@ -5,19 +5,13 @@
 
 #include "cache/expert_cache.h"
 #include "cache/expert_resident.h"
-
-/* How the vault is read. */
-typedef struct io_choice {
-    aio_kind kind;
-    bool direct;
-    uint32_t depth;
-} io_choice;
+#include "cache/io_trial.h"
 
 typedef struct experts_params {
     const vault *vault; /* borrowed */
     pool *pool;         /* borrowed while opening */
     uint32_t n_slots;   /* the number of records or more: all of them, loaded while opening */
-    io_choice io;
+    io_mode io;
     bool (*progress)(void *ctx, uint64_t n_done, uint64_t n_total); /* of loading; may be NULL */
     void *ctx;
 } experts_params;
@@ -25,7 +19,7 @@ typedef struct experts_params {
 typedef struct experts {
     expert_source *source;
     const cache_stats *stats;
-    io_choice io; /* what serves: the system may have refused what was chosen */
+    io_mode io; /* what serves: the system may have refused what was chosen */
     expert_cache cache;
     expert_resident resident;
 } experts;

@@ -11,10 +11,7 @@ enum {
     OS_FLOOR_PART = 16  /* ... or a sixteenth of it, if that is less */
 };
 
-enum { SIZE_TEXT = 32 };
-
-/* "12.3 GiB", "450 KiB": the unit that leaves at least one digit before the point. */
-static const char *size_text(uint64_t n_bytes, char text[SIZE_TEXT])
+const char *budget_size_text(uint64_t n_bytes, char text[BUDGET_TEXT])
 {
     static const char *const units[] = {"KiB", "MiB", "GiB"};
     double size = (double)n_bytes / 1024;
@@ -23,7 +20,7 @@ static const char *size_text(uint64_t n_bytes, char text[SIZE_TEXT])
         size /= 1024;
         unit++;
     }
-    snprintf(text, SIZE_TEXT, "%.*f %s", size < 10 ? 2 : size < 100 ? 1 : 0, size, units[unit]);
+    snprintf(text, BUDGET_TEXT, "%.*f %s", size < 10 ? 2 : size < 100 ? 1 : 0, size, units[unit]);
     return text;
 }
 
@@ -46,7 +43,8 @@ static uint64_t limit_of(const budget_request *r)
 smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
 {
     out->limit_bytes = limit_of(r);
-    out->fixed_bytes = r->scout_bytes + r->kv_bytes + r->scratch_bytes + OVERHEAD_MIB * MIB;
+    out->fixed_bytes = r->scout_bytes + r->kv_bytes + r->scratch_bytes + r->page_cache_bytes +
+                       OVERHEAD_MIB * MIB;
     uint64_t room = out->limit_bytes > out->fixed_bytes ? out->limit_bytes - out->fixed_bytes : 0;
     uint64_t n_fit = r->record_bytes ? room / r->record_bytes : r->n_records;
     uint64_t n_least = min_u64(r->n_ring_min, r->n_records);
@@ -58,14 +56,17 @@ smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
     }
     if (n_fit < n_least || (r->n_ring_asked && min_u64(r->n_ring_asked, r->n_records) > n_fit)) {
         uint64_t n_want = r->n_ring_asked ? min_u64(r->n_ring_asked, r->n_records) : n_least;
-        char limit[SIZE_TEXT], fixed[SIZE_TEXT], one[SIZE_TEXT], ring[SIZE_TEXT];
+        uint64_t ring_bytes = n_want * r->record_bytes;
+        char limit[BUDGET_TEXT], missing[BUDGET_TEXT], fixed[BUDGET_TEXT], one[BUDGET_TEXT],
+            ring[BUDGET_TEXT];
         return err_set(err, SMOE_RANGE,
-                       "%s of memory are too few: scout, KV cache and scratch take %s, and %llu "
-                       "experts of %s another %s; raise --mem-limit, or lower --ctx%s",
-                       size_text(out->limit_bytes, limit), size_text(out->fixed_bytes, fixed),
-                       (unsigned long long)n_want, size_text(r->record_bytes, one),
-                       size_text(n_want * r->record_bytes, ring),
-                       r->n_ring_asked ? " or --ring" : "");
+                       "%s of memory are %s too few: scout, KV cache and scratch take %s, and "
+                       "%llu experts of %s another %s; raise --mem-limit, or lower --ctx%s",
+                       budget_size_text(out->limit_bytes, limit),
+                       budget_size_text(out->fixed_bytes + ring_bytes - out->limit_bytes, missing),
+                       budget_size_text(out->fixed_bytes, fixed), (unsigned long long)n_want,
+                       budget_size_text(r->record_bytes, one),
+                       budget_size_text(ring_bytes, ring), r->n_ring_asked ? " or --ring" : "");
     }
     uint64_t n_ring = r->n_ring_asked ? r->n_ring_asked : n_fit;
     n_ring = min_u64(n_ring, r->n_records);

@@ -1,13 +1,16 @@
 /* engine.c: opening a model: files, checks, budget, memory. See smoe/engine.h. */
 #include "engine/engine_internal.h"
 
+#include <stdio.h>
+
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "cache/io_probe.h"
 #include "engine/budget.h"
 #include "model/kv_cache.h"
 #include "model/scratch.h"
 
-enum { DEFAULT_CTX = 4096 };
+enum { DEFAULT_CTX = 4096, PROBE_SLOTS = 32 };
 
 static smoe_status open_files(smoe_engine *e, const smoe_engine_params *p, smoe_err *err)
 {
@@ -42,14 +45,65 @@ static smoe_status choose(smoe_engine *e, const smoe_engine_params *p, smoe_err 
     }
     info->n_threads = p->n_threads ? p->n_threads : cpu_n_cores();
     e->kv_type = p->kv_type == SMOE_KV_F32 ? DTYPE_F32 : DTYPE_F16;
-    e->n_batch = info->n_ctx < ENGINE_BATCH ? info->n_ctx : ENGINE_BATCH;
     return SMOE_OK;
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Everything resident if that fits; else the longest pass whose scratch is a small part of the
+ * budget, and a ring of what is left. The pass gives way before a ring is refused. */
+static smoe_status split_for_batch(smoe_engine *e, budget_request *r, budget *split, smoe_err *err)
+{
+    const smoe_engine_info *info = &e->info;
+    const model_config *cfg = &e->scout.config;
+    e->n_batch = min_u32(info->n_ctx, BATCH_RESIDENT);
+    r->scratch_bytes = scratch_bytes(cfg, e->n_batch, info->n_ctx, info->n_threads);
+    if (budget_split(r, split, NULL) == SMOE_OK && split->n_ring == r->n_records) {
+        return SMOE_OK;
+    }
+    e->n_batch = min_u32(info->n_ctx, BATCH_STREAMED);
+    for (;;) {
+        r->scratch_bytes = scratch_bytes(cfg, e->n_batch, info->n_ctx, info->n_threads);
+        smoe_status status = budget_split(r, split, err);
+        bool is_small = r->scratch_bytes <= split->limit_bytes / BATCH_SCRATCH_PART;
+        if ((status == SMOE_OK && is_small) || e->n_batch <= BATCH_LEAST) {
+            return status;
+        }
+        e->n_batch -= e->n_batch / 4;
+    }
+}
+
+static void say_split(const smoe_engine *e, const smoe_engine_params *p)
+{
+    const smoe_engine_info *i = &e->info;
+    enum { N = 6 };
+    const uint64_t sizes[N] = {i->limit_bytes, i->scout_bytes, i->kv_bytes, i->scratch_bytes,
+                               i->n_ring * i->record_bytes, i->record_bytes};
+    char t[N][BUDGET_TEXT], sentence[512];
+    for (int k = 0; k < N; k++) {
+        budget_size_text(sizes[k], t[k]);
+    }
+    if (!p->log) {
+        return;
+    }
+    snprintf(sentence, sizeof sentence,
+             "memory: %s%s: scout %s, KV cache %s, scratch %s, ring %s (%u slots of %s, %.*f %% of "
+             "the vault)",
+             i->limit_bytes < UINT64_MAX / 2 ? t[0] : "no limit known",
+             i->limit_bytes < UINT64_MAX / 2 ? " at most" : "", t[1], t[2], t[3], t[4], i->n_ring,
+             t[5], i->n_ring * 10 < i->n_records, 100.0 * i->n_ring / (double)i->n_records);
+    p->log(p->ctx, sentence);
 }
 
 static smoe_status split_memory(smoe_engine *e, const smoe_engine_params *p, smoe_err *err)
 {
     const model_config *cfg = &e->scout.config;
     smoe_engine_info *info = &e->info;
+    info->n_records = e->vault.n_records;
+    info->record_bytes = e->vault.record_bytes;
     info->scout_bytes = e->scout.st.file.size_bytes;
     info->kv_bytes = kv_cache_bytes(cfg, e->kv_type, info->n_ctx);
     budget_request request = {
@@ -57,16 +111,54 @@ static smoe_status split_memory(smoe_engine *e, const smoe_engine_params *p, smo
         .available_bytes = mem_available_bytes(),
         .scout_bytes = info->scout_bytes,
         .kv_bytes = info->kv_bytes,
-        .scratch_bytes = scratch_bytes(cfg, e->n_batch, info->n_ctx, info->n_threads),
-        .record_bytes = e->vault.record_bytes,
-        .n_records = e->vault.n_records,
+        .page_cache_bytes = e->io.direct ? 0 : e->io.depth * info->record_bytes,
+        .record_bytes = info->record_bytes,
+        .n_records = info->n_records,
         .n_ring_min = cfg->n_layer_sparse * cfg->n_expert_used,
         .n_ring_asked = p->n_ring,
     };
     budget split;
-    TRY(budget_split(&request, &split, err));
+    TRY(split_for_batch(e, &request, &split, err));
     info->n_ring = split.n_ring;
+    info->limit_bytes = split.limit_bytes;
+    info->scratch_bytes = request.scratch_bytes;
+    info->n_batch = e->n_batch;
+    say_split(e, p);
     return SMOE_OK;
+}
+
+/* Which way of reading, by trial, before anything large is allocated. */
+static smoe_status probe_reads(smoe_engine *e, const smoe_engine_params *p, smoe_err *err)
+{
+    const vault *v = &e->vault;
+    const model_config *cfg = &e->scout.config;
+    uint32_t n_slots = min_u32(PROBE_SLOTS, cfg->n_layer_sparse * cfg->n_expert_used);
+    io_probe_result result;
+    char sentence[IO_PROBE_SENTENCE_BYTES];
+    uint8_t *memory = mem_pages_alloc(n_slots * v->record_bytes);
+    if (!memory) {
+        return err_nomem(err, "trial reads", n_slots * v->record_bytes);
+    }
+    const io_probe_params params = {
+        .file = &v->st.file,
+        .offsets = v->record_offset,
+        .memory = memory,
+        .n_records = v->n_layer * v->n_expert,
+        .n_slots = n_slots,
+        .record_bytes = (uint32_t)v->record_bytes,
+        .n_workers = p->n_workers,
+        .max_ns = IO_PROBE_NS,
+    };
+    smoe_status status = io_probe(&params, &result, err);
+    mem_pages_free(memory, n_slots * v->record_bytes);
+    if (status == SMOE_OK) {
+        e->io = result.mode;
+        io_probe_sentence(&result, sentence);
+        if (p->log) {
+            p->log(p->ctx, sentence);
+        }
+    }
+    return status;
 }
 
 static smoe_status open_experts(smoe_engine *e, const smoe_engine_params *p, smoe_err *err)
@@ -75,7 +167,7 @@ static smoe_status open_experts(smoe_engine *e, const smoe_engine_params *p, smo
         .vault = &e->vault,
         .pool = e->pool,
         .n_slots = e->info.n_ring,
-        .io = {AIO_URING, true, 32},
+        .io = e->io,
         .progress = p->load_progress,
         .ctx = p->ctx,
     };
@@ -94,8 +186,6 @@ static void fill_info(smoe_engine *e)
     info->n_ctx_train = cfg->n_ctx_train;
     info->n_expert = cfg->n_expert;
     info->n_expert_used = cfg->n_expert_used;
-    info->n_records = e->vault.n_records;
-    info->record_bytes = e->vault.record_bytes;
     info->eos_ids = e->scout.eos_ids;
     info->n_eos_ids = e->scout.n_eos_ids;
 }
@@ -110,8 +200,10 @@ smoe_status smoe_engine_open(const smoe_engine_params *params, smoe_engine **out
     e->scout.st.file = e->vault.st.file = FILE_CLOSED;
     CHECK(open_files(e, params, err));
     CHECK(choose(e, params, err));
+    CHECK(probe_reads(e, params, err));
     CHECK(split_memory(e, params, err));
     CHECK(weights_load(&e->weights, &e->scout, err));
+    file_forget(&e->scout.st.file, 0, e->scout.st.file.size_bytes);
     CHECK(pool_new(e->info.n_threads, &e->pool, err));
     CHECK(open_experts(e, params, err));
     fill_info(e);

@@ -28,6 +28,7 @@ struct smoe_session {
     kv_cache kv;
     scratch scratch;
     forward_ctx forward;
+    forward_times times;
     sampler sampler;
     rng rng;
     prefill_watch watch;
@@ -54,7 +55,7 @@ static smoe_status mark_end_tokens(smoe_session *s, const smoe_session_params *p
     return SMOE_OK;
 }
 
-static smoe_status init_compute(smoe_session *s, smoe_err *err)
+static smoe_status init_compute(smoe_session *s, const smoe_session_params *params, smoe_err *err)
 {
     smoe_engine *e = s->engine;
     const model_config *cfg = &e->scout.config;
@@ -67,6 +68,8 @@ static smoe_status init_compute(smoe_session *s, smoe_err *err)
         .kv = &s->kv,
         .s = &s->scratch,
         .experts = e->experts.source,
+        .n_spec = params->n_spec,
+        .times = params->instrument ? &s->times : NULL,
     };
     forward_init(&s->forward);
     return sampler_init(&s->sampler, e->kernels, e->info.n_vocab, e->scout.penalty_exempt_ids,
@@ -91,7 +94,7 @@ smoe_status smoe_session_new(smoe_engine *engine, const smoe_session_params *par
         CHECK(err_nomem(err, "a session", info->n_vocab + 4ull * info->n_ctx));
     }
     CHECK(mark_end_tokens(s, params, err));
-    CHECK(init_compute(s, err));
+    CHECK(init_compute(s, params, err));
     *out = s;
     return SMOE_OK;
 out:
@@ -246,12 +249,30 @@ static smoe_status decode(smoe_session *s, const smoe_request *r, const smoe_eve
     }
 }
 
+static void count(const smoe_session *s, const cache_stats *before, smoe_result *r)
+{
+    const cache_stats *now = s->engine->experts.stats;
+    const forward_times *t = &s->times;
+    r->n_expert_acquires = now->n_acquires - before->n_acquires;
+    r->n_expert_hits = now->n_hits - before->n_hits;
+    r->n_evictions = now->n_evictions - before->n_evictions;
+    r->bytes_read = now->bytes_read - before->bytes_read;
+    r->read_ns = now->read_ns - before->read_ns;
+    r->n_guessed = now->n_guessed - before->n_guessed;
+    r->n_guesses_used = now->n_guesses_used - before->n_guesses_used;
+    r->n_guesses_wasted = now->n_guesses_wasted - before->n_guesses_wasted;
+    if (s->forward.times) {
+        uint64_t wait_ns = now->wait_ns - before->wait_ns;
+        r->times = (smoe_times){t->attention_ns, t->router_ns,
+                                t->ffn_ns - t->router_ns - wait_ns, wait_ns, t->head_ns};
+    }
+}
+
 smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const smoe_events *events,
                                   smoe_result *result, smoe_err *err)
 {
     static const smoe_events no_events = {0};
     const smoe_events *ev = events ? events : &no_events;
-    const cache_stats *stats = s->engine->experts.stats;
     *result = (smoe_result){.n_prompt = (uint32_t)r->n_ids};
     TRY(check_ids(s, r->ids, r->n_ids, err));
     uint32_t n_cached = common_prefix(s, r);
@@ -265,7 +286,8 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
     s->forward.cancelled = before_layer;
     s->forward.cancelled_ctx = s;
     rng own = {r->seed};
-    cache_stats before = *stats;
+    cache_stats before = *s->engine->experts.stats;
+    s->times = (forward_times){0};
     uint64_t start = clock_ns();
     uint32_t n_last = 0;
     smoe_status status = prefill(s, &n_last, err);
@@ -277,9 +299,7 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
     }
     result->prefill_ns = prefilled - start;
     result->decode_ns = clock_ns() - prefilled;
-    result->n_expert_acquires = stats->n_acquires - before.n_acquires;
-    result->n_expert_hits = stats->n_hits - before.n_hits;
-    result->bytes_read = stats->bytes_read - before.bytes_read;
+    count(s, &before, result);
     if (status == SMOE_CANCELLED) {
         result->fin = SMOE_FIN_CANCEL;
         return SMOE_OK;

@@ -168,9 +168,27 @@ static void test_help_fits_any_size(void **state)
     }
 }
 
+static void test_optional_value(void **state)
+{
+    (void)state;
+    const char *form = NULL, *pos[1];
+    const opt table[] = {{"form", OPT_OPTIONAL, &form, 0, 0, "[=X]", "a form", NULL},
+                         {NULL, OPT_FLAG, NULL, 0, 0, NULL, NULL, NULL}};
+    char *bare[] = {(char *)"p", (char *)"--form", (char *)"file"};
+    char *with[] = {(char *)"p", (char *)"--form=json"};
+    size_t n_pos;
+    smoe_err err;
+    ASSERT_OK(opts_parse(table, 3, bare, 1, pos, 1, &n_pos, &err), &err);
+    assert_string_equal(form, "");
+    assert_int_equal(n_pos, 1); /* what follows is no value */
+    ASSERT_OK(opts_parse(table, 2, with, 1, pos, 1, &n_pos, &err), &err);
+    assert_string_equal(form, "json");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_optional_value),
         cmocka_unit_test(test_every_kind),
         cmocka_unit_test(test_double_dash_ends_flags),
         cmocka_unit_test(test_too_many_arguments),
