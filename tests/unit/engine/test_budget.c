@@ -47,7 +47,7 @@ static void test_ring_as_asked(void **state)
     r = request(4096, 1000000);
     ASSERT_OK(budget_split(&r, &b, &err), &err);
     assert_int_equal(b.n_ring, 64); /* never more slots than records */
-    r = request(170, 40);
+    r = request(160, 40);
     ASSERT_FAILS(budget_split(&r, &b, &err), SMOE_RANGE, &err, "--ring");
 }
 
