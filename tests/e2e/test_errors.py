@@ -236,7 +236,7 @@ def disk_full_before_shattering():
 
 
 def unknown_type():
-    return shatter(unpack("base")) + ["--experts", "q3_K"]
+    return shatter(unpack("base")) + ["--experts", "q5_1"]
 
 
 def one_shot(model, ids, *flags):
