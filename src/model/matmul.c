@@ -4,10 +4,9 @@
 /* Fewer weights than this are not worth a second thread. */
 enum { MATMUL_GRAIN_WEIGHTS = 32 * 1024 };
 
-uint64_t matmul_scratch_len(uint64_t max_cols, uint32_t n_batch)
+uint64_t matmul_scratch_len(uint32_t n_batch)
 {
-    uint64_t stripe = 2ull * n_batch * MATMUL_STRIPE_ROWS;
-    return max_cols > stripe ? max_cols : stripe;
+    return 2ull * n_batch * MATMUL_STRIPE_ROWS;
 }
 
 struct quantise_job {
@@ -46,26 +45,6 @@ void activations_set(const compute *c, activations *a, const matrix *like, const
     }
 }
 
-static void plain_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
-                         uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
-{
-    int64_t cols = (int64_t)w->cols;
-    for (uint64_t r = 0; r < n_rows; r++) {
-        const uint8_t *row = w->data + (row0 + r) * w->row_bytes;
-        if (a->n == 1) {
-            y[r] = c->k->vec_dot(w->type, row, a->x, cols);
-            continue;
-        }
-        const float *row_f32 = (const float *)row;
-        if (w->type != DTYPE_F32) {
-            float *widened = c->thread_scratch + thread * c->thread_scratch_len;
-            c->k->dequantize_row(w->type, row, widened, cols);
-            row_f32 = widened;
-        }
-        c->k->vec_dot_f32_batch(row_f32, a->x, cols, a->n, cols, y + r, (int64_t)y_stride);
-    }
-}
-
 /* The two halves of a fine activation are two vectors to the kernel; their results are added. */
 static void fine_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
                         uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
@@ -91,7 +70,8 @@ void matmul_stripe(const compute *c, const activations *a, const matrix *w, uint
                    uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
 {
     if (!w->in_panels) {
-        plain_stripe(c, a, w, row0, n_rows, y, y_stride, thread);
+        c->k->matmul_plain(w->type, w->data + row0 * w->row_bytes, (int64_t)n_rows,
+                           (int64_t)w->cols, a->x, (int64_t)w->cols, a->n, y, (int64_t)y_stride);
     } else if (a->fine) {
         fine_stripe(c, a, w, row0, n_rows, y, y_stride, thread);
     } else {

@@ -18,14 +18,13 @@ typedef struct compute {
     const kernels *k;
     const panel_kernels *panel;
     pool *pool;
-    /* [n_threads][thread_scratch_len] floats: one widened weight row, or a stripe of outputs */
+    /* [n_threads][thread_scratch_len] floats: a stripe of outputs */
     float *thread_scratch;
     uint64_t thread_scratch_len;
 } compute;
 
-/* Floats of scratch that one thread needs for matrices of at most max_cols columns and batches of
- * at most n_batch. */
-uint64_t matmul_scratch_len(uint64_t max_cols, uint32_t n_batch);
+/* Floats of scratch that one thread needs for batches of at most n_batch. */
+uint64_t matmul_scratch_len(uint32_t n_batch);
 
 /* n activation vectors, as matrices of one kind take them. Borrows x; act is the caller's memory:
  * [n * (fine ? 2 : 1)][act_n_blocks(cols)], the fine format being two vectors (hi, lo) for each. */

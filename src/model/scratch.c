@@ -40,7 +40,7 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     size_t n_rows = n > n_used ? n : n_used; /* one token takes all its experts at once */
     size_t max_cols = max_u32(max_u32(cfg->n_embd, (uint32_t)n_ff), (uint32_t)n_q);
     s->n_batch = n_batch;
-    s->thread_scratch_len = matmul_scratch_len(max_cols, n_batch);
+    s->thread_scratch_len = matmul_scratch_len(n_batch);
     s->x = take(base, &used, n * cfg->n_embd);
     s->x_norm = take(base, &used, n * cfg->n_embd);
     s->q = take(base, &used, n * n_q);

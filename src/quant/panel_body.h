@@ -187,31 +187,7 @@ INLINE void few_act(dtype type, int n, const job *j)
     }
 }
 
-INLINE void vector_plain(dtype type, const job *j)
-{
-    const float *x = j->x.data;
-
-    for (int64_t row = 0; row < j->n_rows; row += LANES) {
-        const uint8_t *panel = j->panels + (size_t)(row / LANES) * j->one_panel_bytes;
-        v16 chains[4] = {v16_set1(0), v16_set1(0), v16_set1(0), v16_set1(0)};
-        int64_t k = 0;
-        for (; k + 4 <= j->cols; k += 4) {
-            UNROLL
-            for (int c = 0; c < 4; c++) {
-                const v16 w = plain_weights_of(type, panel, k + c);
-                chains[c] = v16_fma(w, v16_set1(x[k + c]), chains[c]);
-            }
-        }
-        for (int c = 0; k + c < j->cols; c++) {
-            const v16 w = plain_weights_of(type, panel, k + c);
-            chains[c] = v16_fma(w, v16_set1(x[k + c]), chains[c]);
-        }
-        store_rows(j, 0, row,
-                   v16_add(v16_add(chains[0], chains[2]), v16_add(chains[1], chains[3])));
-    }
-}
-
-/* ---- many vectors, 8-bit activations ---- */
+/* ---- many vectors ---- */
 
 /* 256 columns of one panel. */
 typedef struct unpacked {
@@ -398,7 +374,7 @@ INLINE void panels_act(dtype type, const job *j, int64_t row, int64_t first, int
 
     memset(acc, 0, (size_t)n_x * TILE_PANELS * LANES * sizeof(float));
     for (int64_t k = 0; k < j->cols; k += ACT_ELEMS) {
-        const act_block *x = (const act_block *)j->x.data + first * stride + k / ACT_ELEMS;
+        const act_block *x = j->x.data + first * stride + k / ACT_ELEMS;
         const int n_32 = n_blocks_32(j, k);
         float *a = acc;
         int64_t v = 0;
@@ -441,85 +417,7 @@ INLINE void matrix_act(dtype type, const job *j)
     }
 }
 
-/* ---- many vectors, floats ---- */
-
-enum { PLAIN_CHUNK_COLS = 256 };
-
-/* n vectors (a constant) times the TILE_PANELS panels from `row` on. Four chains at a time do not
- * fit the registers next to enough vectors: one after the other, over columns that stay in the L1
- * cache. */
-INLINE void tile_plain(dtype type, int n, const job *j, int64_t row, int64_t first)
-{
-    const float *x = (const float *)j->x.data + first * j->x.stride;
-    const uint8_t *panels[TILE_PANELS];
-    float chains[4][TILE_PANELS * PLAIN_VECTORS][LANES] __attribute__((aligned(64)));
-
-    for (int p = 0; p < TILE_PANELS; p++) {
-        panels[p] = panel_at(j, row, p);
-    }
-    memset(chains, 0, sizeof(chains));
-    for (int64_t begin = 0; begin < j->cols; begin += PLAIN_CHUNK_COLS) {
-        const int64_t left = j->cols - begin;
-        const int64_t end = begin + (left < PLAIN_CHUNK_COLS ? left : PLAIN_CHUNK_COLS);
-        for (int c = 0; c < 4; c++) {
-            v16 acc[TILE_PANELS * PLAIN_VECTORS];
-            UNROLL
-            for (int i = 0; i < TILE_PANELS * n; i++) {
-                acc[i] = v16_load(chains[c][i]);
-            }
-            for (int64_t k = begin + c; k < end; k += 4) {
-                v16 w[TILE_PANELS];
-                UNROLL
-                for (int p = 0; p < TILE_PANELS; p++) {
-                    w[p] = plain_weights_of(type, panels[p], k);
-                }
-                UNROLL
-                for (int v = 0; v < n; v++) {
-                    const v16 xv = v16_set1(x[v * j->x.stride + k]);
-                    UNROLL
-                    for (int p = 0; p < TILE_PANELS; p++) {
-                        acc[p * n + v] = v16_fma(w[p], xv, acc[p * n + v]);
-                    }
-                }
-            }
-            UNROLL
-            for (int i = 0; i < TILE_PANELS * n; i++) {
-                v16_store(chains[c][i], acc[i]);
-            }
-        }
-    }
-    for (int i = 0; i < TILE_PANELS * n && row + LANES * (i / n) < j->n_rows; i++) {
-        store_rows(j, first + i % n, row + LANES * (i / n),
-                   v16_add(v16_add(v16_load(chains[0][i]), v16_load(chains[2][i])),
-                           v16_add(v16_load(chains[1][i]), v16_load(chains[3][i]))));
-    }
-}
-
-INLINE void matrix_plain(dtype type, const job *j)
-{
-    for (int64_t first = 0; first < j->x.n; first += N_CHUNK) {
-        const int64_t end = j->x.n - first < N_CHUNK ? j->x.n : first + N_CHUNK;
-        for (int64_t row = 0; row < j->n_rows; row += TILE_PANELS * LANES) {
-            int64_t v = first;
-            for (; v + PLAIN_VECTORS <= end; v += PLAIN_VECTORS) {
-                tile_plain(type, PLAIN_VECTORS, j, row, v);
-            }
-            for (; v + 2 <= end; v += 2) {
-                tile_plain(type, 2, j, row, v);
-            }
-            if (v < end) {
-                tile_plain(type, 1, j, row, v);
-            }
-        }
-    }
-}
-
 /* ---- the table ---- */
-
-#define FOR_PLAIN(name, type)                                                     \
-    static void name##_vector(const job *j) { vector_plain(type, j); }            \
-    static void name##_matrix(const job *j) { matrix_plain(type, j); }            \
-    static void name(const job *j) { (j->x.n == 1 ? name##_vector : name##_matrix)(j); }
 
 #define FOR_ACT(name, type)                                                       \
     static void name##_vector(const job *j) { few_act(type, 1, j); }              \
@@ -530,9 +428,6 @@ INLINE void matrix_plain(dtype type, const job *j)
         (j->x.n == 1 ? name##_vector : j->x.n == 2 ? name##_pair : name##_matrix)(j); \
     }
 
-FOR_PLAIN(matmul_f32, DTYPE_F32)
-FOR_PLAIN(matmul_f16, DTYPE_F16)
-FOR_PLAIN(matmul_bf16, DTYPE_BF16)
 FOR_ACT(matmul_q4_0, DTYPE_Q4_0)
 FOR_ACT(matmul_q8_0, DTYPE_Q8_0)
 FOR_ACT(matmul_q2_K, DTYPE_Q2_K)
@@ -547,9 +442,6 @@ static void matmul(dtype type, const void *panels, int64_t n_rows, int64_t cols,
     const job j = {panels, panel_bytes(type, (uint64_t)cols), n_rows, cols, x, out, out_stride};
 
     switch (type) {
-    case DTYPE_F32: matmul_f32(&j); break;
-    case DTYPE_F16: matmul_f16(&j); break;
-    case DTYPE_BF16: matmul_bf16(&j); break;
     case DTYPE_Q4_0: matmul_q4_0(&j); break;
     case DTYPE_Q8_0: matmul_q8_0(&j); break;
     case DTYPE_Q2_K: matmul_q2_K(&j); break;

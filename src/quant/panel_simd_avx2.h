@@ -10,7 +10,7 @@
 
 #include "quant/simd_avx2.h"
 
-enum { TILE_PANELS = 1, TILE_VECTORS = 4, PLAIN_VECTORS = 6, CAN_PRESCALE = 0, SIGNED_BIAS = 0 };
+enum { TILE_PANELS = 1, TILE_VECTORS = 4, CAN_PRESCALE = 0, SIGNED_BIAS = 0 };
 
 typedef struct w64 {
     __m256i lo, hi; /* rows 0..7, 8..15 */

@@ -8,8 +8,7 @@
 enum {
     TILE_PANELS = 2,  /* a tile of the matrix product: so many panels ... */
     TILE_VECTORS = 6, /* ... times so many vectors, in registers */
-    PLAIN_VECTORS = 6, /* the same for floats */
-    CAN_PRESCALE = 1,  /* dot_signed takes sums of 256 products of bytes */
+    CAN_PRESCALE = 1, /* dot_signed takes sums of 256 products of bytes */
     SIGNED_BIAS = 128, /* what dot_signed wants added to its weights */
 };
 

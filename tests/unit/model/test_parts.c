@@ -151,7 +151,7 @@ static void test_matmul(void **state)
         smoe_err err;
         compute c = {.k = kernels_get(NULL), .panel = panel_kernels_get(NULL),
                      .thread_scratch = scratch,
-                     .thread_scratch_len = matmul_scratch_len(COLS, N)};
+                     .thread_scratch_len = matmul_scratch_len(N)};
         activations a = {.act = act};
         const matmul_part parts[] = {{&m, NULL, batch[0]}, {&m, bias, batch[1]}};
         ASSERT_OK(pool_new(1 + (uint32_t)(i / 2 % 3), &c.pool, &err), &err);

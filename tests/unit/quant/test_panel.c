@@ -18,8 +18,8 @@
 
 static const char *const NAMES[] = {"scalar", "avx2", "avx512", "neon", "neon_dot"};
 enum { N_NAMES = sizeof(NAMES) / sizeof(NAMES[0]) };
-static const dtype TYPES[] = {DTYPE_F32,  DTYPE_F16,  DTYPE_BF16, DTYPE_Q4_0, DTYPE_Q8_0,
-                              DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K};
+static const dtype TYPES[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q2_K, DTYPE_Q3_K,
+                              DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K};
 enum { N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
 enum { MAX_ROWS = 70, MAX_COLS = 1100, MAX_VECTORS = 110, GUARD = 5 };
 
@@ -91,10 +91,6 @@ static void fill_rows(rng *r, dtype type, input kind, uint8_t *rows, uint64_t n_
                                                      : f16_from_f32(uniform(r) / 16);
             memcpy(rows + b + at[i], &h, 2);
         }
-        if (!info->is_quantized) {
-            const float f = kind == INPUT_EXTREME ? any_float(r) : uniform(r);
-            quantize_row_ref(type, &f, rows + b, 1);
-        }
     }
 }
 
@@ -117,12 +113,9 @@ static uint64_t some_cols(rng *r, dtype type)
     return block * (1 + rng_next(r) % (MAX_COLS / block));
 }
 
-/* The vectors of a product: act_blocks for quantised types. `stride` in elements of the kind. */
-static panel_x make_x(dtype type, int64_t cols, int64_t n, int64_t pad)
+/* The vectors of a product. */
+static panel_x make_x(int64_t cols, int64_t n, int64_t pad)
 {
-    if (!panel_takes_act(type)) {
-        return (panel_x){X, cols + pad, n};
-    }
     const int64_t stride = act_n_blocks(cols) + pad % 2;
     for (int64_t j = 0; j < n; j++) {
         act_quantize_ref(X + j * (cols + pad), cols, ACTS + j * stride);
@@ -135,14 +128,14 @@ static void test_sizes(void **state)
     (void)state;
     assert_int_equal(panel_bytes(DTYPE_Q4_K, 512), 2 * 2304);
     assert_int_equal(panel_matrix_bytes(DTYPE_Q8_0, 17, 96), 2 * 3 * 544);
-    assert_int_equal(panel_matrix_bytes(DTYPE_F32, 1, 3), 3 * 64);
     assert_int_equal(panel_bytes(DTYPE_Q4_K, 100), 0);
     assert_int_equal(panel_bytes(DTYPE_U8, 256), 0);
-    assert_int_equal(panel_bytes(DTYPE_F32, UINT64_MAX / 8), 0);
-    assert_int_equal(panel_matrix_bytes(DTYPE_F32, UINT64_MAX, 1), 0);
+    assert_int_equal(panel_bytes(DTYPE_BF16, 256), 0);
+    assert_int_equal(panel_bytes(DTYPE_Q8_0, UINT64_MAX - 31), 0);
+    assert_int_equal(panel_matrix_bytes(DTYPE_Q8_0, UINT64_MAX, 32), 0);
+    assert_true(panel_supported(DTYPE_Q2_K));
     assert_false(panel_supported(DTYPE_I8));
-    assert_true(panel_takes_act(DTYPE_Q2_K));
-    assert_false(panel_takes_act(DTYPE_BF16));
+    assert_false(panel_supported(DTYPE_F32));
 }
 
 static void test_round_trip(void **state)
@@ -211,11 +204,10 @@ static void check_case(rng *r, dtype type, input kind, int64_t n)
     panel_pack(type, ROWS, (uint64_t)rows, (uint64_t)cols, panels);
     const int64_t pad = (int64_t)(rng_next(r) % 8);
     fill_x(r, kind, n * (cols + pad));
-    const panel_x x = make_x(type, cols, n, pad);
+    const panel_x x = make_x(cols, n, pad);
     memset(WANT, 0x3f, sizeof(WANT)); /* what lies between the rows must stay */
     for (int64_t j = 0; j < n; j++) {  /* singles: the batch of scalar is checked too */
-        const size_t bytes = panel_takes_act(type) ? sizeof(act_block) : sizeof(float);
-        const panel_x one = {(const uint8_t *)x.data + (size_t)(j * x.stride) * bytes, 0, 1};
+        const panel_x one = {x.data + j * x.stride, 0, 1};
         ref->matmul(type, panels, rows, cols, one, WANT + j * out_stride, 0);
     }
     for (int i = 0; i < N_NAMES; i++) {
@@ -260,9 +252,6 @@ static void test_accuracy(void **state)
 
     for (int t = 0; t < N_TYPES; t++) {
         const dtype type = TYPES[t];
-        if (!panel_takes_act(type) || !quant_supported(type)) {
-            continue;
-        }
         fill_rows(&r, type, INPUT_ORDINARY, ROWS, ROWS_HERE, COLS);
         panel_pack(type, ROWS, ROWS_HERE, COLS, PANELS);
         fill_x(&r, INPUT_ORDINARY, COLS);
@@ -307,7 +296,7 @@ static void test_not_finite(void **state)
             for (int v = 0; v < 4; v++) {
                 memset(X, 0, COLS * sizeof(float));
                 X[300] = broken[v];
-                k->matmul(type, PANELS, ROWS_HERE, COLS, make_x(type, COLS, 1, 0), GOT, 0);
+                k->matmul(type, PANELS, ROWS_HERE, COLS, make_x(COLS, 1, 0), GOT, 0);
                 for (int row = 0; row < ROWS_HERE; row++) {
                     assert_true(v == 0 ? GOT[row] == 0 : !isfinite(GOT[row]));
                 }
