@@ -23,7 +23,8 @@
 #include "quant/panel.h"
 #include "quant/quant.h"
 
-static const char *const ISAS[] = {"avx512", "avx2", "neon_dot", "neon", "scalar"};
+static const char *const ISAS[] = {"avx512", "avx2_vnni", "avx2", "neon_dot", "neon",
+                                   "scalar"};
 static const dtype TYPES[] = {DTYPE_Q8_0, DTYPE_Q6_K, DTYPE_Q5_K, DTYPE_Q4_K, DTYPE_Q4_0,
                               DTYPE_Q3_K, DTYPE_Q2_K, DTYPE_BF16, DTYPE_F16,  DTYPE_F32};
 enum { N_ISAS = sizeof(ISAS) / sizeof(ISAS[0]), N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
@@ -203,7 +204,8 @@ static double median(double *values, uint32_t n)
 static bool wants(const bench *b, dtype type, int isa)
 {
     const bool runs = in_panels(type) ? panel_kernels_get(ISAS[isa]) != NULL
-                                      : kernels_get(ISAS[isa]) != NULL;
+                                      : kernels_get(ISAS[isa]) != NULL &&
+                                            strcmp(kernels_get(ISAS[isa])->name, ISAS[isa]) == 0;
     return runs && probes_get(ISAS[isa]) != NULL &&
            (b->isa == NULL || strcmp(b->isa, ISAS[isa]) == 0);
 }

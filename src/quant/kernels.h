@@ -54,7 +54,9 @@ typedef struct kernels {
 } kernels;
 
 /* The best table that this CPU runs, or the one that the environment (resolved by main, passed in)
- * asks for by name; NULL name = best. NULL when the name is unknown or the CPU lacks it. */
+ * asks for by name; NULL name = best. NULL when the name is unknown or the CPU lacks it. A set that
+ * adds dot products of integers to another (panel.h: "avx2_vnni", "neon_dot") has that one's table
+ * here. */
 const kernels *kernels_get(const char *name);
 /* exp of the kernels, one value: |relative error| < 2e-7; exp(-inf)=0, NaN stays NaN. */
 float kernel_expf(float x);

@@ -62,7 +62,7 @@ typedef struct panel_x {
 } panel_x;
 
 typedef struct panel_kernels {
-    const char *name; /* "scalar" "avx2" "avx512" "neon" "neon_dot" */
+    const char *name; /* "scalar" "avx2" "avx2_vnni" "avx512" "neon" "neon_dot" */
     /* out[j * out_stride + r] = row r . vector j, for r < n_rows (the first of which starts a
      * panel). `type` is panel_supported, cols a multiple of its block. Panels may start anywhere;
      * 64-byte alignment is faster, and so are slices of an even number of panels. One vector or

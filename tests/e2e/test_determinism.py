@@ -20,7 +20,7 @@ MODELS = {  # name: (model, vocabulary)
 def isas():
     """The kernel sets that this processor has."""
     model = golden_model("odd")
-    for name in ("scalar", "avx2", "avx512", "neon"):
+    for name in ("scalar", "avx2", "avx2_vnni", "avx512", "neon", "neon_dot"):
         env = dict(os.environ, SMOE_ISA=name)
         if run(ENGINE, *model.files(), "--tokens-in", "1", "--tokens", "1", "--raw-ids",
                env=env).returncode == 0:

@@ -16,7 +16,8 @@
 #include "quant/panel.h"
 #include "quant/quant.h"
 
-static const char *const NAMES[] = {"scalar", "avx2", "avx512", "neon", "neon_dot"};
+static const char *const NAMES[] = {"scalar", "avx2", "avx2_vnni", "avx512", "neon",
+                                    "neon_dot"};
 enum { N_NAMES = sizeof(NAMES) / sizeof(NAMES[0]) };
 static const dtype TYPES[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q2_K, DTYPE_Q3_K,
                               DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K};
