@@ -159,3 +159,9 @@ uint32_t unicode_to_lower(uint32_t code)
 {
     return (uint32_t)utf8proc_tolower((utf8proc_int32_t)code);
 }
+
+unsigned unicode_width(uint32_t code)
+{
+    int width = utf8proc_charwidth((utf8proc_int32_t)code);
+    return width > 0 ? (unsigned)width : 0;
+}

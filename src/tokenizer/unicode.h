@@ -50,4 +50,7 @@ uint32_t unicode_to_upper(uint32_t code);
 uint32_t unicode_to_title(uint32_t code);
 uint32_t unicode_to_lower(uint32_t code);
 
+/* Columns on a terminal: 0 (marks, controls), 1 or 2. */
+unsigned unicode_width(uint32_t code);
+
 #endif
