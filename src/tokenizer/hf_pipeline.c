@@ -5,11 +5,22 @@
 #include "tokenizer/pattern.h"
 #include "tokenizer/utf8.h"
 
-/* Those of Rust's char and regex: \w of Unicode Technical Standard 18, and what counts as
- * punctuation there: the ASCII symbols too. */
-static const char digit_pattern[] = "\\p{N}";
+/* Those of the reference's libraries: digits of Unicode 17, \w of Unicode Technical Standard 18,
+ * punctuation of Unicode 8 with the ASCII symbols. */
+static const char digit_pattern[] = "[\\p{N}\\x{11de0}-\\x{11de9}\\x{16ff4}-\\x{16ff6}]";
 static const char space_pattern[] = "\\s";
-static const char punctuation_pattern[] = "[$+<=>\\^`|~\\p{P}]";
+static const char punctuation_pattern[] =
+    "[$+<=>\\^`|~\\p{P}\\x{166d}\\x{111c9}&&[^"
+    "\\x{61d}\\x{9fd}\\x{a76}\\x{c77}\\x{c84}\\x{1b4e}-\\x{1b4f}\\x{1b7d}-\\x{1b7f}"
+    "\\x{2e43}-\\x{2e4f}\\x{2e52}-\\x{2e5d}\\x{10d6e}\\x{10ead}\\x{10f55}-\\x{10f59}"
+    "\\x{10f86}-\\x{10f89}\\x{113d4}-\\x{113d5}\\x{113d7}-\\x{113d8}\\x{1144b}-\\x{1144f}"
+    "\\x{1145a}-\\x{1145b}\\x{1145d}\\x{11660}-\\x{1166c}\\x{116b9}\\x{1183b}"
+    "\\x{11944}-\\x{11946}\\x{119e2}\\x{11a3f}-\\x{11a46}\\x{11a9a}-\\x{11a9c}"
+    "\\x{11a9e}-\\x{11aa2}\\x{11b00}-\\x{11b09}\\x{11be1}\\x{11c41}-\\x{11c45}"
+    "\\x{11c70}-\\x{11c71}\\x{11ef7}-\\x{11ef8}\\x{11f43}-\\x{11f4f}\\x{11fff}"
+    "\\x{12ff1}-\\x{12ff2}\\x{16d6d}-\\x{16d6f}\\x{16e97}-\\x{16e9a}\\x{16fe2}\\x{1e5ff}"
+    "\\x{1e95e}-\\x{1e95f}"
+    "]]";
 #define WORD                                                                                       \
     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"                    \
     "\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}\\x{200c}\\x{200d}"

@@ -87,7 +87,7 @@ static smoe_status change_characters(enum normalizer_kind kind, slice text, buf 
             TRY(buf_puts(out, "i\xCC\x87", err));
             continue;
         } else {
-            code = unicode_to_lower(code);
+            code = unicode_reference_lower(code);
         }
         TRY(buf_append(out, utf8, utf8_put(code, utf8), err));
     }

@@ -45,6 +45,10 @@ bool unicode_is_word(uint32_t code);
 
 /* What StripAccents removes: marks, as the reference's data of Unicode 9 has them. */
 bool unicode_is_mark(uint32_t code);
+/* Whether the reference does not know a compatibility decomposition that a library may know. */
+bool unicode_has_no_compat(uint32_t code);
+/* The lower case of every character but U+0130, to which the reference gives two characters. */
+uint32_t unicode_reference_lower(uint32_t code);
 
 /* Decomposition, combining classes and composition, as the installed library knows them.
  */
