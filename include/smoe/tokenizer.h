@@ -79,6 +79,7 @@ typedef struct smoe_chat_files {
     const char *tokenizer_json; size_t tokenizer_json_len;
     const char *tokenizer_config_json; size_t tokenizer_config_json_len;
     const char *chat_template; size_t chat_template_len; /* NULL: take tokenizer_config's */
+    smoe_tokenizer *tokenizer; /* taken over, also on failure; NULL: make it from tokenizer_json */
 } smoe_chat_files;
 smoe_status smoe_chat_format_new(const smoe_chat_files *files, smoe_chat_format **out,
                                  smoe_err *err);

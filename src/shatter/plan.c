@@ -81,7 +81,7 @@ static smoe_status set_paths(shatter_plan *p, const shatter_options *o, smoe_err
 static smoe_status read_files(shatter_plan *p, const char *dir, const shatter_events *events,
                               smoe_err *err)
 {
-    for (int i = 0; i < N_FILES; i++) {
+    for (int i = 0; i < FILE_COMPILED; i++) {
         text_file *f = &p->files[i];
         char *path = path_join(dir, f->name);
         if (path == NULL) {
@@ -454,10 +454,11 @@ static smoe_status build(shatter_plan *p, const shatter_options *o, const shatte
     TRY(plan_dense(p, err));
     TRY(plan_experts(p, err));
     TRY(check_unused(p, events, err));
+    TRY(plan_tokens(p, events, err));
     for (int i = 0; i < N_FILES; i++) {
         p->scout_bytes += p->files[i].text.len;
     }
-    return plan_tokens(p, events, err);
+    return SMOE_OK;
 }
 
 smoe_status shatter_plan_new(const shatter_options *options, const shatter_events *events,
@@ -469,6 +470,7 @@ smoe_status shatter_plan_new(const shatter_options *options, const shatter_event
         [FILE_TOKENIZER_CONFIG] = "tokenizer_config.json",
         [FILE_GENERATION] = "generation_config.json",
         [FILE_TEMPLATE] = "chat_template.jinja",
+        [FILE_COMPILED] = SCOUT_COMPILED_TOKENIZER,
     };
     shatter_plan *p = mem_calloc(1, sizeof *p);
     if (p == NULL) {

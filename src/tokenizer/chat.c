@@ -96,8 +96,10 @@ smoe_status smoe_chat_format_new(const smoe_chat_files *files, smoe_chat_format 
     slice source = {files->chat_template, files->chat_template_len}, tool_use = {0};
     smoe_chat_format *f = mem_calloc(1, sizeof *f);
     if (!f) {
+        smoe_tokenizer_free(files->tokenizer);
         return err_nomem(err, "the chat format", sizeof *f);
     }
+    f->tok = files->tokenizer;
     buf_init(&f->specials, CHAT_MAX_VARIABLES_BYTES);
     CHECK(jr_parse((slice){files->tokenizer_config_json, files->tokenizer_config_json_len},
                    config_name, &config, err));
@@ -109,7 +111,9 @@ smoe_status smoe_chat_format_new(const smoe_chat_files *files, smoe_chat_format 
         CHECK(smoe_template_new(tool_use.data, tool_use.len, &f->tool_template, err));
     }
     CHECK(find_specials(config, &f->specials, err));
-    CHECK(smoe_tokenizer_new(files->tokenizer_json, files->tokenizer_json_len, &f->tok, err));
+    if (!f->tok) {
+        CHECK(smoe_tokenizer_new(files->tokenizer_json, files->tokenizer_json_len, &f->tok, err));
+    }
     *out = f;
     f = NULL;
 out:
