@@ -11,6 +11,8 @@ static char *compile(uint64_t json_id, size_t *len)
     char *data = NULL;
     smoe_err err;
     tiny_json(&(tiny_spec){.vocab_extra = ",\"\\u4e2d\":266,\"xy\":270",
+                           .pre_tokenizer = "{\"type\":\"ByteLevel\",\"use_regex\":false,"
+                                            "\"add_prefix_space\":false}",
                            .added = "[{\"id\":256,\"content\":\"he\",\"special\":true}]"},
               &json);
     ASSERT_OK(smoe_tokenizer_compile(json.data, json.len, json_id, &data, len, &err), &err);
