@@ -166,7 +166,8 @@ static smoe_status normalize_segment(normalize_work *w, slice segment, smoe_err 
             n = 0;
         } else {
             TRY(reserve_codes(w, n + UNICODE_MAX_DECOMPOSED, err));
-            n += unicode_decompose(code, w->is_compat, w->codes + n);
+            bool compat = w->is_compat && !unicode_has_no_compat(code);
+            n += unicode_decompose(code, compat, w->codes + n);
         }
         i += n_bytes;
     }

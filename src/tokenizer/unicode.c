@@ -164,7 +164,6 @@ unsigned unicode_combining_class(uint32_t code)
 size_t unicode_decompose(uint32_t code, bool compat, int32_t out[UNICODE_MAX_DECOMPOSED])
 {
     int last_boundclass = 0;
-    compat = compat && !unicode_has_no_compat(code);
     utf8proc_option_t options = compat ? UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT : UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t n = utf8proc_decompose_char(
         (utf8proc_int32_t)code, out, UNICODE_MAX_DECOMPOSED, options, &last_boundclass);
