@@ -182,7 +182,7 @@ static void fill_x(const bench *b, int64_t cols)
         b->x[i] = (float)(2 * rng_uniform(&r) - 1);
     }
     for (int64_t j = 0; j < MATRIX_VECTORS; j++) {
-        panel_kernels_get(NULL)->act_quantize(b->x + j * cols, cols,
+        panel_kernels_get(NULL)->act_quantize(b->x + j * cols, cols, 256,
                                               b->acts + j * act_n_blocks(cols));
     }
 }

@@ -18,8 +18,6 @@ void forward_init(forward_ctx *f)
 {
     const model_config *cfg = &f->w->config;
     rope_frequencies(&cfg->rope, cfg->n_embd_head, f->s->inv_freq);
-    f->compute.thread_scratch = f->s->thread_scratch;
-    f->compute.thread_scratch_len = f->s->thread_scratch_len;
 }
 
 static void embed(forward_ctx *f, const int32_t *ids, uint32_t n, uint32_t pos0)
@@ -98,14 +96,16 @@ static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t 
     activations in = {.act = s->act};
     row_job heads = {.f = f, .l = l, .layer = layer, .pos0 = pos0};
     norm_rows(f, l->attn_norm, n);
-    activations_set(c, &in, &l->attn_q, s->x_norm, n, SCOUT_ACT_FINE);
+    unsigned takers = matrix_takes(&l->attn_q) | matrix_takes(&l->attn_k) |
+                      matrix_takes(&l->attn_v);
+    activations_set(c, &in, takers, s->x_norm, n, cfg->n_embd);
     const matmul_part qkv[] = {{&l->attn_q, l->attn_q_bias, s->q},
                                {&l->attn_k, l->attn_k_bias, s->k},
                                {&l->attn_v, l->attn_v_bias, s->v}};
     matmul(c, &in, qkv, 3);
     pool_for(c->pool, n, 2, heads_range, &heads);
     attention(c, f->kv, layer, cfg, pos0, n, s->q, &s->attention, s->attn);
-    activations_set(c, &in, &l->attn_output, s->attn, n, SCOUT_ACT_FINE);
+    activations_set(c, &in, matrix_takes(&l->attn_output), s->attn, n, l->attn_output.cols);
     matmul(c, &in, &(matmul_part){&l->attn_output, l->attn_output_bias, s->x_norm}, 1);
     c->k->vec_add(s->x, s->x_norm, (int64_t)n * cfg->n_embd);
 }
@@ -140,7 +140,7 @@ smoe_status forward_logits(forward_ctx *f, uint32_t i, const float **logits, smo
     activations in = {.act = s->act};
     f->compute.k->rms_norm(s->x + (size_t)i * cfg->n_embd, f->w->output_norm, s->x_norm,
                            cfg->n_embd, cfg->rms_eps);
-    activations_set(&f->compute, &in, &f->w->output, s->x_norm, 1, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(&f->w->output), s->x_norm, 1, cfg->n_embd);
     matmul(&f->compute, &in, &(matmul_part){&f->w->output, NULL, s->logits}, 1);
     for (uint32_t v = 0; v < cfg->n_vocab; v++) {
         if (!isfinite(s->logits[v])) {

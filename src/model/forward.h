@@ -8,15 +8,11 @@
 #include "model/scratch.h"
 #include "model/weights.h"
 
-/* The activations that matrices in panels take: the scout's the finer format, the experts' one of 8
- * bits (docs/decisions.md has the measurements). */
-enum { SCOUT_ACT_FINE = true, EXPERT_ACT_FINE = false };
-
 /* What a forward pass works with. Borrowed from the engine and the session; one pass at a time. */
 typedef struct forward_ctx {
     const weights *w;
     const matrix_layout *gate, *up, *down; /* of the vault's records */
-    compute compute;                       /* thread_scratch filled in by forward_init */
+    compute compute;
     kv_cache *kv;
     scratch *s;
     expert_source *experts;

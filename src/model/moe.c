@@ -80,7 +80,7 @@ static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uin
     for (uint32_t rank = 0; rank < n_used; rank++) {
         float y[STRIPE_ROWS];
         one.x = job->hidden->x + rank * one.cols;
-        one.act = job->hidden->act + rank * activations_blocks(&one);
+        one.act = job->hidden->act + rank * (size_t)act_n_blocks((int64_t)one.cols);
         matmul_stripe(&f->compute, &one, &job->down[rank], row0, n, y, n, thread);
         f->compute.k->vec_mad_f32(f->s->x + row0, y, f->s->expert_weights[rank], (int64_t)n);
     }
@@ -112,13 +112,14 @@ static void down_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 }
 
 /* One group, many vectors. */
-static void run_mlp(mlp_job *job, bool fine)
+static void run_mlp(mlp_job *job)
 {
     forward_ctx *f = job->f;
     activations hidden = {.act = f->s->act_hidden};
     uint64_t grain = 1 + (uint64_t)16384 / (job->gate->cols * PANEL_ROWS * job->in->n);
     pool_for(f->compute.pool, n_panels(job->gate), grain, gate_up_range, job);
-    activations_set(&f->compute, &hidden, job->down, f->s->hidden, job->in->n, fine);
+    activations_set(&f->compute, &hidden, matrix_takes(job->down), f->s->hidden, job->in->n,
+                    job->down->cols);
     job->hidden = &hidden;
     pool_for(f->compute.pool, n_panels(job->down), grain, down_range, job);
 }
@@ -128,10 +129,11 @@ void moe_dense(forward_ctx *f, uint32_t layer, uint32_t n)
     const layer_weights *l = &f->w->layers[layer];
     scratch *s = f->s;
     activations in = {.act = s->act};
-    activations_set(&f->compute, &in, &l->ffn_gate, s->x_norm, n, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(&l->ffn_gate) | matrix_takes(&l->ffn_up),
+                    s->x_norm, n, f->w->config.n_embd);
     mlp_job job = {.f = f, .gate = &l->ffn_gate, .up = &l->ffn_up, .down = &l->ffn_down,
                    .in = &in, .y = s->expert_y};
-    run_mlp(&job, SCOUT_ACT_FINE);
+    run_mlp(&job);
     f->compute.k->vec_add(s->x, s->expert_y, (int64_t)n * f->w->config.n_embd);
 }
 
@@ -141,7 +143,7 @@ static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *e
     const matrix *router = &f->w->layers[layer].ffn_gate_inp;
     scratch *s = f->s;
     activations in = {.act = s->act};
-    activations_set(&f->compute, &in, router, s->x_norm, n, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(router), s->x_norm, n, cfg->n_embd);
     matmul(&f->compute, &in, &(matmul_part){router, NULL, s->router}, 1);
     for (uint32_t t = 0; t < n; t++) {
         if (!router_select(f->compute.k, s->router + (size_t)t * cfg->n_expert, cfg->n_expert,
@@ -179,9 +181,10 @@ static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
         }
     }
     if (status == SMOE_OK) {
-        activations_set(&f->compute, &in, gate, s->x_norm, 1, EXPERT_ACT_FINE);
+        activations_set(&f->compute, &in, matrix_takes(gate) | matrix_takes(up), s->x_norm, 1,
+                        cfg->n_embd);
         pool_for(f->compute.pool, n_used * n_panels(gate), 1, gate_up_range, &job);
-        activations_set(&f->compute, &hidden, down, s->hidden, n_used, EXPERT_ACT_FINE);
+        activations_set(&f->compute, &hidden, matrix_takes(down), s->hidden, n_used, down->cols);
         pool_for(f->compute.pool, n_panels(down), 1, down_sum_range, &job);
     }
     for (uint32_t i = 0; i < n_held; i++) {
@@ -203,15 +206,16 @@ static void gather_range(void *ctx, size_t begin, size_t end, uint32_t thread)
     const gather_job *job = ctx;
     const activations *all = job->all;
     scratch *s = job->f->s;
-    size_t cols = all->cols, n_blocks = activations_blocks(all);
+    size_t cols = all->cols, n_blocks = (size_t)act_n_blocks((int64_t)cols);
     (void)thread;
     for (size_t j = begin; j < end; j++) {
         size_t token = s->expert_rows[j] / job->f->w->config.n_expert_used;
-        if (all->quantised) {
+        if (all->takers & TAKES_FLOATS) {
+            memcpy(s->expert_x + j * cols, all->x + token * cols, cols * sizeof *all->x);
+        }
+        if (all->takers & ~(unsigned)TAKES_FLOATS) {
             memcpy(job->in->act + j * n_blocks, all->act + token * n_blocks,
                    n_blocks * sizeof *all->act);
-        } else {
-            memcpy(s->expert_x + j * cols, all->x + token * cols, cols * sizeof *all->x);
         }
     }
 }
@@ -240,7 +244,7 @@ static smoe_status run_expert(forward_ctx *f, uint32_t layer, uint32_t expert,
            down = matrix_of_record(f->down, record);
     mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = in,
                    .y = f->s->expert_y, .scatter = true};
-    run_mlp(&job, EXPERT_ACT_FINE);
+    run_mlp(&job);
     f->experts->release(f->experts, layer, expert);
     return SMOE_OK;
 }
@@ -261,9 +265,10 @@ static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_
 {
     const model_config *cfg = &f->w->config;
     scratch *s = f->s;
-    const matrix like_gate = matrix_of_record(f->gate, NULL);
+    const matrix gate = matrix_of_record(f->gate, NULL), up = matrix_of_record(f->up, NULL);
     activations all = {.act = s->act};
-    activations_set(&f->compute, &all, &like_gate, s->x_norm, n, EXPERT_ACT_FINE);
+    activations_set(&f->compute, &all, matrix_takes(&gate) | matrix_takes(&up), s->x_norm, n,
+                    cfg->n_embd);
     activations in = all;
     in.x = s->expert_x;
     in.act = s->act_expert;

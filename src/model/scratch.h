@@ -19,7 +19,6 @@ typedef struct scratch {
     float *attn;           /* [n_batch][n_head * n_embd_head] */
     float *cos, *sin;      /* [n_batch][n_embd_head / 2] */
     attention_scratch attention;
-    float *thread_scratch; /* [n_threads][thread_scratch_len], see matmul.h */
     uint8_t *embd_blocks;  /* 16 rows of the embedding in their stored type */
     float *router;         /* [n_batch][n_expert] */
     uint32_t *experts;     /* [n_batch][n_expert_used] */
@@ -37,7 +36,6 @@ typedef struct scratch {
     act_block *act_expert; /* of one expert's tokens, gathered */
     act_block *act_hidden; /* of down */
     matrix *expert_matrices; /* [3 * n_expert_used] gates, ups, downs of one token */
-    uint64_t thread_scratch_len;
     void *memory; /* mem_pages: all of the above */
     size_t n_bytes;
 } scratch;

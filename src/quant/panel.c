@@ -30,6 +30,14 @@ bool panel_supported(dtype type)
     return fields_of(type) != NULL;
 }
 
+int panel_act_scale(dtype type)
+{
+    if (!panel_supported(type)) {
+        return 0;
+    }
+    return dtype_get(type)->block_elems == 32 ? 32 : ACT_ELEMS;
+}
+
 uint64_t panel_bytes(dtype type, uint64_t cols)
 {
     uint64_t n_bytes;

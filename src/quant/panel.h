@@ -23,13 +23,14 @@
  * Rows that fill up the last panel are zero bytes.
  *
  * THE RESULT (design A4: the same bits on every machine, for every batch). Activations are as act.h
- * has them. Per row, with dx = act d of 256 columns, x = its levels, and all
+ * has them. Per row, with dx = the activations' d, x = their levels, and all
  * integer sums exact:
  *
- *     acc = 0;  for every 256 columns in ascending order:  acc = fma(dx, S, acc)
+ *     K types:  acc = 0;  per 256 columns in ascending order:  acc = fma(dx, S, acc)
  *     q4_K q5_K q2_K:  S = fma(d, (float)sum_g sc_g * sum q*x, -(dmin * (float)sum_g m_g * sum x))
  *     q6_K q3_K:       S = d * (float)sum_g sc_g * sum (q - offset)*x      offset 32, 4; sc signed
- *     q8_0 q4_0:       S = 0;  per block of 32, ascending:  S = fma(d, (float)sum q*x, S) */
+ *     q8_0 q4_0:  acc = 0;  per 32 columns in ascending order:
+ *                 acc = fma(d * dx, (float)sum q*x, acc) */
 #ifndef QUANT_PANEL_H
 #define QUANT_PANEL_H
 
@@ -43,6 +44,9 @@
 enum { PANEL_ROWS = 16 };
 
 bool panel_supported(dtype type); /* the quantised types */
+/* Columns that share a scale of the activations (act.h): 32 or 256; 0 when unsupported. Types of 32
+ * take activations of 256 as well. */
+int panel_act_scale(dtype type);
 /* Bytes of one panel, of a whole matrix; 0 when unsupported, when cols is not a multiple of the
  * block, or when the number overflows. */
 uint64_t panel_bytes(dtype type, uint64_t cols);
@@ -69,8 +73,7 @@ typedef struct panel_kernels {
      * many: the same numbers. */
     void (*matmul)(dtype type, const void *panels, int64_t n_rows, int64_t cols, panel_x x,
                    float *out, int64_t out_stride);
-    void (*act_quantize)(const float *x, int64_t n, act_block *out);
-    void (*act_quantize_fine)(const float *x, int64_t n, act_block *hi, act_block *lo);
+    void (*act_quantize)(const float *x, int64_t n, int scale_elems, act_block *out);
 } panel_kernels;
 
 /* The best table that this CPU runs, or the one asked for by name; NULL when the name is unknown or

@@ -57,7 +57,7 @@ INLINE int n_blocks_32(const job *j, int64_t k)
     return (int)(j->cols - k < ACT_ELEMS ? (j->cols - k) / 32 : ACT_ELEMS / 32);
 }
 
-/* ---- one vector, or two that share the decoding (a fine activation is two) ---- */
+/* ---- one vector, or two that share the decoding ---- */
 
 enum { MAX_FEW = 2 };
 
@@ -116,15 +116,12 @@ INLINE void dot_groups(dtype type, int n, const uint8_t *b, const act_block *x, 
     }
 }
 
-INLINE void dot_blocks_32(dtype type, int n, const uint8_t *b, const act_block *x, int64_t stride,
-                          int n_32, v16 totals[MAX_FEW])
+/* The same for types of blocks of 32, added to acc. */
+INLINE void add_blocks_32(dtype type, int n, const uint8_t *b, const act_block *x, int64_t stride,
+                          int n_32, v16 acc[MAX_FEW])
 {
     const int block_bytes = type == DTYPE_Q8_0 ? 544 : 288;
 
-    UNROLL
-    for (int v = 0; v < n; v++) {
-        totals[v] = v16_set1(0);
-    }
     for (int i = 0; i < n_32; i++, b += block_bytes) {
         s16 sums[MAX_FEW];
         UNROLL
@@ -142,7 +139,8 @@ INLINE void dot_blocks_32(dtype type, int n, const uint8_t *b, const act_block *
         }
         UNROLL
         for (int v = 0; v < n; v++) {
-            totals[v] = v16_fma(v16_from_f16(b), v16_from_s16(sums[v]), totals[v]);
+            const v16 d = v16_mul(v16_from_f16(b), v16_set1((x + v * stride)->d[i]));
+            acc[v] = v16_fma(d, v16_from_s16(sums[v]), acc[v]);
         }
     }
 }
@@ -171,13 +169,13 @@ INLINE void few_act(dtype type, int n, const job *j)
                 prefetch(type, b, PREFETCH_BYTES);
             }
             if (is_signed(type)) {
-                dot_blocks_32(type, n, b, x, j->x.stride, n_blocks_32(j, k), totals);
-            } else {
-                dot_groups(type, n, b, x, j->x.stride, totals);
+                add_blocks_32(type, n, b, x, j->x.stride, n_blocks_32(j, k), acc);
+                continue;
             }
+            dot_groups(type, n, b, x, j->x.stride, totals);
             UNROLL
             for (int v = 0; v < n; v++) {
-                acc[v] = v16_fma(v16_set1((x + v * j->x.stride)->d), totals[v], acc[v]);
+                acc[v] = v16_fma(v16_set1((x + v * j->x.stride)->d[0]), totals[v], acc[v]);
             }
         }
         UNROLL
@@ -236,7 +234,7 @@ typedef s16 tile_sums[TILE_PANELS][TILE_VECTORS];
 
 INLINE void tile_add(const act_block *x, float *acc, int p, v16 s)
 {
-    v16_store(acc + LANES * p, v16_fma(v16_set1(x->d), s, v16_load(acc + LANES * p)));
+    v16_store(acc + LANES * p, v16_fma(v16_set1(x->d[0]), s, v16_load(acc + LANES * p)));
 }
 
 /* sums[p][v] += 4 * n_steps columns, from step `first` on. */
@@ -332,7 +330,7 @@ INLINE void tile_blocks_32(int n, const unpacked *u, const act_block *x, int64_t
 
     UNROLL
     for (int i = 0; i < TILE_PANELS * n; i++) {
-        totals[i / n][i % n] = v16_set1(0);
+        totals[i / n][i % n] = v16_load(acc + (i % n * TILE_PANELS + i / n) * LANES);
     }
     for (int b = 0; b < n_32; b++) {
         tile_sums sums;
@@ -344,13 +342,13 @@ INLINE void tile_blocks_32(int n, const unpacked *u, const act_block *x, int64_t
         UNROLL
         for (int i = 0; i < TILE_PANELS * n; i++) {
             const v16 sum = v16_from_s16(sums[i / n][i % n]);
-            totals[i / n][i % n] = v16_fma(v16_load(u[i / n].d[b]), sum, totals[i / n][i % n]);
+            const v16 d = v16_mul(v16_load(u[i / n].d[b]), v16_set1((x + i % n * stride)->d[b]));
+            totals[i / n][i % n] = v16_fma(d, sum, totals[i / n][i % n]);
         }
     }
     UNROLL
     for (int i = 0; i < TILE_PANELS * n; i++) {
-        const int p = i / n, v = i % n;
-        tile_add(x + v * stride, acc + v * TILE_PANELS * LANES, p, totals[p][v]);
+        v16_store(acc + (i % n * TILE_PANELS + i / n) * LANES, totals[i / n][i % n]);
     }
 }
 
@@ -457,5 +455,4 @@ const panel_kernels PANEL_TABLE = {
     .name = PANEL_NAME,
     .matmul = matmul,
     .act_quantize = act_quantize_rows,
-    .act_quantize_fine = act_quantize_rows_fine,
 };

@@ -152,19 +152,22 @@ static int32_t sum_group(const int8_t *x, int n)
     return sum;
 }
 
-/* S of panel.h. */
-static float block_dot(dtype type, const plain_block *p, const act_block *x, int64_t n)
+/* acc and n / 32 blocks with a scale each. */
+static float add_blocks_32(const plain_block *p, const act_block *x, int64_t n, float acc)
+{
+    for (int i = 0; i < n / 32; i++) {
+        const int32_t sum = dot_group(p->levels + 32 * i, x->qs + 32 * i, 32);
+        acc = fmaf(p->d[i] * x->d[i], (float)sum, acc);
+    }
+    return acc;
+}
+
+/* S of panel.h, of a K type. */
+static float block_dot(dtype type, const plain_block *p, const act_block *x)
 {
     const bool has_mins = type == DTYPE_Q2_K || type == DTYPE_Q4_K || type == DTYPE_Q5_K;
     int32_t sum = 0, sum_mins = 0;
 
-    if (type == DTYPE_Q8_0 || type == DTYPE_Q4_0) {
-        float s = 0;
-        for (int i = 0; i < n / 32; i++) {
-            s = fmaf(p->d[i], (float)dot_group(p->levels + 32 * i, x->qs + 32 * i, 32), s);
-        }
-        return s;
-    }
     for (int g = 0; g < QK_K / p->group_elems; g++) {
         const int first = p->group_elems * g;
         sum += p->scales[g] * dot_group(p->levels + first, x->qs + first, p->group_elems);
@@ -188,7 +191,11 @@ static void matmul_row(dtype type, const uint8_t *panel, int lane, int64_t cols,
         read_row(type, row, n, &p);
         for (int64_t j = 0; j < x.n; j++) {
             const act_block *b = x.data + j * x.stride + k / ACT_ELEMS;
-            acc[j] = fmaf(b->d, block_dot(type, &p, b, n), acc[j]);
+            if (block_elems == 32) {
+                acc[j] = add_blocks_32(&p, b, n, acc[j]);
+            } else {
+                acc[j] = fmaf(b->d[0], block_dot(type, &p, b), acc[j]);
+            }
         }
     }
     for (int64_t j = 0; j < x.n; j++) {
@@ -216,5 +223,4 @@ const panel_kernels panel_kernels_scalar = {
     .name = "scalar",
     .matmul = matmul_scalar,
     .act_quantize = act_quantize_ref,
-    .act_quantize_fine = act_quantize_fine_ref,
 };

@@ -115,11 +115,11 @@ static uint64_t some_cols(rng *r, dtype type)
 }
 
 /* The vectors of a product. */
-static panel_x make_x(int64_t cols, int64_t n, int64_t pad)
+static panel_x make_x(dtype type, int64_t cols, int64_t n, int64_t pad)
 {
     const int64_t stride = act_n_blocks(cols) + pad % 2;
     for (int64_t j = 0; j < n; j++) {
-        act_quantize_ref(X + j * (cols + pad), cols, ACTS + j * stride);
+        act_quantize_ref(X + j * (cols + pad), cols, panel_act_scale(type), ACTS + j * stride);
     }
     return (panel_x){ACTS, stride, n};
 }
@@ -137,6 +137,9 @@ static void test_sizes(void **state)
     assert_true(panel_supported(DTYPE_Q2_K));
     assert_false(panel_supported(DTYPE_I8));
     assert_false(panel_supported(DTYPE_F32));
+    assert_int_equal(panel_act_scale(DTYPE_Q2_K), 256);
+    assert_int_equal(panel_act_scale(DTYPE_Q4_0), 32);
+    assert_int_equal(panel_act_scale(DTYPE_BF16), 0);
 }
 
 static void test_round_trip(void **state)
@@ -205,7 +208,7 @@ static void check_case(rng *r, dtype type, input kind, int64_t n)
     panel_pack(type, ROWS, (uint64_t)rows, (uint64_t)cols, panels);
     const int64_t pad = (int64_t)(rng_next(r) % 8);
     fill_x(r, kind, n * (cols + pad));
-    const panel_x x = make_x(cols, n, pad);
+    const panel_x x = make_x(type, cols, n, pad);
     memset(WANT, 0x3f, sizeof(WANT)); /* what lies between the rows must stay */
     for (int64_t j = 0; j < n; j++) {  /* singles: the batch of scalar is checked too */
         const panel_x one = {x.data + j * x.stride, 0, 1};
@@ -241,38 +244,36 @@ static void test_same_bits(void **state)
 }
 
 /* Against a dot in double precision: of the activations as quantised (nearly exact), and of the
- * activations themselves (half a level per activation; the fine format 1/128 of that). */
+ * activations themselves (half a level per activation). Types with a scale per 32 take both kinds
+ * of activations. */
 static void test_accuracy(void **state)
 {
     (void)state;
     enum { ROWS_HERE = 19, COLS = 768 };
-    static float w[COLS], coarse[ROWS_HERE], hi[ROWS_HERE], lo[ROWS_HERE];
-    static act_block acts[3], act_hi[3], act_lo[3];
+    static float w[COLS], got[ROWS_HERE];
+    static act_block acts[3];
     const panel_kernels *k = panel_kernels_get(NULL);
     rng r = {4};
 
-    for (int t = 0; t < N_TYPES; t++) {
-        const dtype type = TYPES[t];
+    for (int t = 0; t < 2 * N_TYPES; t++) {
+        const dtype type = TYPES[t / 2];
+        const int scale_elems = t % 2 == 0 ? panel_act_scale(type) : 256;
         fill_rows(&r, type, INPUT_ORDINARY, ROWS, ROWS_HERE, COLS);
         panel_pack(type, ROWS, ROWS_HERE, COLS, PANELS);
         fill_x(&r, INPUT_ORDINARY, COLS);
-        k->act_quantize(X, COLS, acts);
-        k->act_quantize_fine(X, COLS, act_hi, act_lo);
-        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){acts, 0, 1}, coarse, 0);
-        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){act_hi, 0, 1}, hi, 0);
-        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){act_lo, 0, 1}, lo, 0);
+        k->act_quantize(X, COLS, scale_elems, acts);
+        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){acts, 0, 1}, got, 0);
         for (int row = 0; row < ROWS_HERE; row++) {
             double exact = 0, levels = 0, size = 0;
             dequantize_row_ref(type, ROWS + row * (int)dtype_row_bytes(type, COLS), w, COLS);
             for (int i = 0; i < COLS; i++) {
+                const act_block *b = &acts[i / 256];
                 exact += (double)w[i] * (double)X[i];
-                levels += (double)w[i] * acts[i / 256].qs[i % 256] * (double)acts[i / 256].d;
+                levels += (double)w[i] * b->qs[i % 256] * (double)b->d[i % 256 / 32];
                 size += fabs((double)w[i]);
             }
-            assert_true(fabs((double)coarse[row] - levels) <= 1e-5 * size);
-            assert_true(fabs((double)coarse[row] - exact) <= 0.51 / 127 * size);
-            const double fine = (double)(hi[row] + lo[row]);
-            assert_true(fabs(fine - exact) <= (0.55 / 16256 + 1e-5) * size);
+            assert_true(fabs((double)got[row] - levels) <= 1e-5 * size);
+            assert_true(fabs((double)got[row] - exact) <= 0.51 / 127 * size);
         }
     }
 }
@@ -297,7 +298,7 @@ static void test_not_finite(void **state)
             for (int v = 0; v < 4; v++) {
                 memset(X, 0, COLS * sizeof(float));
                 X[300] = broken[v];
-                k->matmul(type, PANELS, ROWS_HERE, COLS, make_x(COLS, 1, 0), GOT, 0);
+                k->matmul(type, PANELS, ROWS_HERE, COLS, make_x(type, COLS, 1, 0), GOT, 0);
                 for (int row = 0; row < ROWS_HERE; row++) {
                     assert_true(v == 0 ? GOT[row] == 0 : !isfinite(GOT[row]));
                 }
