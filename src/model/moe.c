@@ -6,6 +6,7 @@
  * Either way the final sum runs over the ranks in their order, so both give the same bits. */
 #include "model/moe.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "model/router.h"
@@ -20,7 +21,7 @@ typedef struct mlp_job {
     const activations *in;          /* of gate and up */
     const activations *hidden;      /* of down */
     float *y;                       /* down's output [n][n_embd], many tokens */
-    bool scatter;                   /* copy y to moe[expert_rows] */
+    const uint32_t *rows;           /* y of vector j goes to moe[rows[j]]; NULL: is added to x */
 } mlp_job;
 
 static uint64_t n_panels(const matrix *m)
@@ -95,13 +96,17 @@ static void down_sum_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
                         uint32_t thread)
 {
-    const scratch *s = job->f->s;
+    const forward_ctx *f = job->f;
     uint64_t n_embd = job->down->rows;
     (void)group;
-    matmul_stripe(&job->f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd, thread);
-    for (uint32_t j = 0; job->scatter && j < job->hidden->n; j++) {
-        memcpy(s->moe + s->expert_rows[j] * n_embd + row0, job->y + j * n_embd + row0,
-               n * sizeof *job->y);
+    matmul_stripe(&f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd, thread);
+    for (uint32_t j = 0; j < job->hidden->n; j++) {
+        const float *y = job->y + j * n_embd + row0;
+        if (job->rows) {
+            memcpy(f->s->moe + job->rows[j] * n_embd + row0, y, n * sizeof *y);
+        } else {
+            f->compute.k->vec_add(f->s->x + j * n_embd + row0, y, (int64_t)n);
+        }
     }
 }
 
@@ -134,7 +139,27 @@ void moe_dense(forward_ctx *f, uint32_t layer, uint32_t n)
     mlp_job job = {.f = f, .gate = &l->ffn_gate, .up = &l->ffn_up, .down = &l->ffn_down,
                    .in = &in, .y = s->expert_y};
     run_mlp(&job);
-    f->compute.k->vec_add(s->x, s->expert_y, (int64_t)n * f->w->config.n_embd);
+}
+
+typedef struct route_job {
+    const forward_ctx *f;
+    atomic_bool is_broken; /* a value is not finite */
+} route_job;
+
+static void route_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    route_job *job = ctx;
+    const model_config *cfg = &job->f->w->config;
+    const scratch *s = job->f->s;
+    (void)thread;
+    for (size_t t = begin; t < end; t++) {
+        if (!router_select(job->f->compute.k, s->router + t * cfg->n_expert, cfg->n_expert,
+                           cfg->n_expert_used, cfg->norm_topk_prob,
+                           s->experts + t * cfg->n_expert_used,
+                           s->expert_weights + t * cfg->n_expert_used)) {
+            atomic_store(&job->is_broken, true);
+        }
+    }
 }
 
 static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
@@ -145,16 +170,13 @@ static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *e
     activations in = {.act = s->act};
     activations_set(&f->compute, &in, matrix_takes(router), s->x_norm, n, cfg->n_embd);
     matmul(&f->compute, &in, &(matmul_part){router, NULL, s->router}, 1);
-    for (uint32_t t = 0; t < n; t++) {
-        if (!router_select(f->compute.k, s->router + (size_t)t * cfg->n_expert, cfg->n_expert,
-                           cfg->n_expert_used, cfg->norm_topk_prob,
-                           s->experts + (size_t)t * cfg->n_expert_used,
-                           s->expert_weights + (size_t)t * cfg->n_expert_used)) {
-            return err_set(err, SMOE_NUMERIC,
-                           "the router of layer %u gave a value that is not finite; "
-                           "the model's files are damaged or the model overflows",
-                           layer);
-        }
+    route_job job = {.f = f};
+    pool_for(f->compute.pool, n, 8, route_range, &job);
+    if (atomic_load(&job.is_broken)) {
+        return err_set(err, SMOE_NUMERIC,
+                       "the router of layer %u gave a value that is not finite; "
+                       "the model's files are damaged or the model overflows",
+                       layer);
     }
     return SMOE_OK;
 }
@@ -195,8 +217,29 @@ static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
 
 /* ---- many tokens ---- */
 
+/* Sorts the choices of n tokens by expert: those of expert e are expert_rows[from .. to), with
+ * from = expert_ends[e - 1] (0 for the first) and to = expert_ends[e]. */
+static void group_by_expert(forward_ctx *f, uint32_t n)
+{
+    scratch *s = f->s;
+    uint32_t n_expert = f->w->config.n_expert, n_choices = n * f->w->config.n_expert_used;
+    memset(s->expert_ends, 0, n_expert * sizeof *s->expert_ends);
+    for (uint32_t i = 0; i < n_choices; i++) {
+        s->expert_ends[s->experts[i]]++;
+    }
+    for (uint32_t e = 0, first = 0; e < n_expert; e++) {
+        uint32_t count = s->expert_ends[e];
+        s->expert_ends[e] = first;
+        first += count;
+    }
+    for (uint32_t i = 0; i < n_choices; i++) { /* a start moves on until it is the end */
+        s->expert_rows[s->expert_ends[s->experts[i]]++] = i;
+    }
+}
+
 typedef struct gather_job {
     const forward_ctx *f;
+    const uint32_t *rows;
     const activations *all;
     activations *in;
 } gather_job;
@@ -209,7 +252,7 @@ static void gather_range(void *ctx, size_t begin, size_t end, uint32_t thread)
     size_t cols = all->cols, n_blocks = (size_t)act_n_blocks((int64_t)cols);
     (void)thread;
     for (size_t j = begin; j < end; j++) {
-        size_t token = s->expert_rows[j] / job->f->w->config.n_expert_used;
+        size_t token = job->rows[j] / job->f->w->config.n_expert_used;
         if (all->takers & TAKES_FLOATS) {
             memcpy(s->expert_x + j * cols, all->x + token * cols, cols * sizeof *all->x);
         }
@@ -220,30 +263,23 @@ static void gather_range(void *ctx, size_t begin, size_t end, uint32_t thread)
     }
 }
 
-/* The tokens that chose `expert`: their activations into in, their places into s->expert_rows. */
-static void gather(forward_ctx *f, const activations *all, uint32_t expert, uint32_t n,
-                   activations *in)
-{
-    scratch *s = f->s;
-    gather_job job = {f, all, in};
-    in->n = 0;
-    for (uint32_t i = 0; i < n * f->w->config.n_expert_used; i++) {
-        if (s->experts[i] == expert) {
-            s->expert_rows[in->n++] = i;
-        }
-    }
-    pool_for(f->compute.pool, in->n, 8, gather_range, &job);
-}
-
+/* One expert for the tokens whose choices are rows [n]. */
 static smoe_status run_expert(forward_ctx *f, uint32_t layer, uint32_t expert,
-                              const activations *in, smoe_err *err)
+                              const activations *all, const uint32_t *rows, uint32_t n,
+                              smoe_err *err)
 {
     const uint8_t *record;
+    activations in = *all;
+    in.x = f->s->expert_x;
+    in.act = f->s->act_expert;
+    in.n = n;
     TRY(f->experts->acquire(f->experts, layer, expert, &record, err));
     matrix gate = matrix_of_record(f->gate, record), up = matrix_of_record(f->up, record),
            down = matrix_of_record(f->down, record);
-    mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = in,
-                   .y = f->s->expert_y, .scatter = true};
+    gather_job gather = {f, rows, all, &in};
+    mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = &in,
+                   .y = f->s->expert_y, .rows = rows};
+    pool_for(f->compute.pool, n, 8, gather_range, &gather);
     run_mlp(&job);
     f->experts->release(f->experts, layer, expert);
     return SMOE_OK;
@@ -269,13 +305,11 @@ static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_
     activations all = {.act = s->act};
     activations_set(&f->compute, &all, matrix_takes(&gate) | matrix_takes(&up), s->x_norm, n,
                     cfg->n_embd);
-    activations in = all;
-    in.x = s->expert_x;
-    in.act = s->act_expert;
-    for (uint32_t e = 0; e < cfg->n_expert; e++) {
-        gather(f, &all, e, n, &in);
-        if (in.n > 0) {
-            TRY(run_expert(f, layer, e, &in, err));
+    group_by_expert(f, n);
+    for (uint32_t e = 0, from = 0; e < cfg->n_expert; from = s->expert_ends[e], e++) {
+        uint32_t n_rows = s->expert_ends[e] - from;
+        if (n_rows > 0) {
+            TRY(run_expert(f, layer, e, &all, s->expert_rows + from, n_rows, err));
         }
     }
     pool_for(f->compute.pool, n, 4, sum_ranks, f);

@@ -59,7 +59,8 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->up = take(base, &used, n_rows * n_ff);
     s->expert_y = take(base, &used, n * cfg->n_embd);
     s->moe = take(base, &used, n * n_used * cfg->n_embd);
-    s->expert_rows = take(base, &used, n);
+    s->expert_rows = take(base, &used, n * n_used);
+    s->expert_ends = take(base, &used, cfg->n_expert);
     s->logits = take(base, &used, cfg->n_vocab);
     s->inv_freq = take(base, &used, cfg->n_embd_head / 2);
     s->act = take(base, &used, act_bytes(n_rows, max_cols) / 4);

@@ -29,7 +29,8 @@ typedef struct scratch {
     /* [n_batch][n_expert_used][n_embd] by token and rank, so that the order of the final sum does
      * not depend on the order of the experts */
     float *moe;
-    uint32_t *expert_rows; /* [n_batch] token * n_expert_used + rank */
+    uint32_t *expert_rows; /* [n_batch * n_expert_used] token * n_expert_used + rank, by expert */
+    uint32_t *expert_ends; /* [n_expert] where each expert's end */
     float *logits;         /* [n_vocab] */
     float *inv_freq;       /* [n_embd_head / 2] */
     act_block *act;        /* activations of one matmul, as large as any needs */
