@@ -362,11 +362,59 @@ INLINE void tile_act(dtype type, int n, const unpacked *u, const act_block *x, i
     }
 }
 
-/* n_x <= N_CHUNK vectors from `first` on times the TILE_PANELS panels from `row` on. */
+/* Some tiles of one width, and what of the next columns is fetched meanwhile: a few lines beside
+ * each tile, because the processor keeps only so many under way. */
+typedef struct tile_run {
+    const unpacked *u;
+    const act_block *x;
+    int64_t stride, n_tiles;
+    int n_32;
+    float *acc;
+    const uint8_t *ahead[TILE_PANELS];
+    int64_t n_lines_each;
+} tile_run;
+
+INLINE void run_tiles(dtype type, int n, tile_run *r)
+{
+    for (int64_t i = 0; i < r->n_tiles; i++) {
+        for (int64_t line = 0; line < r->n_lines_each; line++) {
+            UNROLL
+            for (int p = 0; p < TILE_PANELS; p++) {
+                __builtin_prefetch(r->ahead[p] + 64 * line);
+            }
+        }
+        UNROLL
+        for (int p = 0; p < TILE_PANELS; p++) {
+            r->ahead[p] += 64 * r->n_lines_each;
+        }
+        tile_act(type, n, r->u, r->x, r->stride, r->n_32, r->acc);
+        r->x += n * r->stride;
+        r->acc += n * TILE_PANELS * LANES;
+    }
+}
+
+INLINE void run_tiles_of(dtype type, int64_t n, tile_run *r)
+{
+    switch (n) {
+    case 1: run_tiles(type, 1, r); break;
+    case 2: run_tiles(type, 2, r); break;
+    case 3: run_tiles(type, 3, r); break;
+    case 4: run_tiles(type, 4, r); break;
+#if TILE_VECTORS > 4
+    case 5: run_tiles(type, 5, r); break;
+    case 6: run_tiles(type, 6, r); break;
+#endif
+    default: break;
+    }
+}
+
+/* n_x <= N_CHUNK vectors from `first` on times the TILE_PANELS panels from `row` on. Tiles are as
+ * equal as they can be: a narrow one waits for its own sums. */
 INLINE void panels_act(dtype type, const job *j, int64_t row, int64_t first, int64_t n_x)
 {
     const size_t bytes_256 = bytes_of_256(type);
     const int64_t stride = j->x.stride;
+    const int64_t n_tiles = (n_x + TILE_VECTORS - 1) / TILE_VECTORS;
     unpacked u[TILE_PANELS] __attribute__((aligned(64)));
     float acc[N_CHUNK * TILE_PANELS * LANES] __attribute__((aligned(64)));
 
@@ -374,27 +422,21 @@ INLINE void panels_act(dtype type, const job *j, int64_t row, int64_t first, int
     for (int64_t k = 0; k < j->cols; k += ACT_ELEMS) {
         const act_block *x = j->x.data + first * stride + k / ACT_ELEMS;
         const int n_32 = n_blocks_32(j, k);
-        float *a = acc;
-        int64_t v = 0;
+        tile_run r = {.u = u, .x = x, .stride = stride, .n_32 = n_32, .acc = acc,
+                      .n_lines_each = (int64_t)(bytes_256 / 64 + n_tiles - 1) / n_tiles};
         for (int p = 0; p < TILE_PANELS; p++) {
             const uint8_t *b = panel_at(j, row, p) + (size_t)(k / ACT_ELEMS) * bytes_256;
-            prefetch(type, b, bytes_256);
+            r.ahead[p] = b + bytes_256;
             if (is_signed(type)) {
                 unpack_blocks_32(type, b, &u[p], n_32);
             } else {
                 unpack_groups(type, b, &u[p]);
             }
         }
-        for (; v + TILE_VECTORS <= n_x; v += TILE_VECTORS) {
-            tile_act(type, TILE_VECTORS, u, x + v * stride, stride, n_32, a);
-            a += TILE_VECTORS * TILE_PANELS * LANES;
-        }
-        for (; v + 2 <= n_x; v += 2, a += 2 * TILE_PANELS * LANES) {
-            tile_act(type, 2, u, x + v * stride, stride, n_32, a);
-        }
-        if (v < n_x) {
-            tile_act(type, 1, u, x + v * stride, stride, n_32, a);
-        }
+        r.n_tiles = n_x % n_tiles;
+        run_tiles_of(type, n_x / n_tiles + 1, &r);
+        r.n_tiles = n_tiles - n_x % n_tiles;
+        run_tiles_of(type, n_x / n_tiles, &r);
     }
     for (int64_t v = 0; v < n_x; v++) {
         for (int p = 0; p < TILE_PANELS && row + LANES * p < j->n_rows; p++) {

@@ -11,10 +11,11 @@
 
 #include "quant/simd_avx2.h"
 
+#define TILE_VECTORS 4
 #if defined(__AVXVNNI__)
-enum { TILE_PANELS = 1, TILE_VECTORS = 4, CAN_PRESCALE = 1, SIGNED_BIAS = 128 };
+enum { TILE_PANELS = 1, CAN_PRESCALE = 1, SIGNED_BIAS = 128 };
 #else
-enum { TILE_PANELS = 1, TILE_VECTORS = 4, CAN_PRESCALE = 0, SIGNED_BIAS = 0 };
+enum { TILE_PANELS = 1, CAN_PRESCALE = 0, SIGNED_BIAS = 0 };
 #endif
 
 typedef struct w64 {
