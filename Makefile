@@ -19,6 +19,9 @@ bench: all
 	$(BUILD)/smoe bench
 bench-kernels: $(BUILD)/build.ninja
 	ninja -C $(BUILD) bench-kernels
+bench-tokenizer: $(BUILD)/build.ninja
+	ninja -C $(BUILD) bench/bench-tokenizer
+	$(BUILD)/bench/bench-tokenizer $(FILES)
 install: all
 	meson install -C $(BUILD) --no-rebuild
 clean:
@@ -31,4 +34,4 @@ $(ASAN)/build.ninja:
 	meson setup $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false \
 	  -Dc_args=-fno-sanitize-recover=all
 
-.PHONY: all model chat test quick asan bench bench-kernels install clean
+.PHONY: all model chat test quick asan bench bench-kernels bench-tokenizer install clean

@@ -1,4 +1,5 @@
-/* kernels.c: how near the panel kernels come to what this machine can do.
+/* kernels.c: how near the matrix kernels come to what this machine can do: those of panels, and
+ * for plain types those of rows, called as the model calls them.
  *
  * One vector: bytes of weights per second, with the weights in DRAM, beside what the same threads
  * read with plain loads. Many vectors: operations per second (2 per multiply-add) beside the peak
@@ -18,10 +19,12 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "bench/probes.h"
+#include "quant/kernels.h"
 #include "quant/panel.h"
 #include "quant/quant.h"
 
-static const char *const ISAS[] = {"avx512", "avx2", "neon_dot", "neon", "scalar"};
+static const char *const ISAS[] = {"avx512", "avx2_vnni", "avx2", "neon_dot", "neon",
+                                   "scalar"};
 static const dtype TYPES[] = {DTYPE_Q8_0, DTYPE_Q6_K, DTYPE_Q5_K, DTYPE_Q4_K, DTYPE_Q4_0,
                               DTYPE_Q3_K, DTYPE_Q2_K, DTYPE_BF16, DTYPE_F16,  DTYPE_F32};
 enum { N_ISAS = sizeof(ISAS) / sizeof(ISAS[0]), N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
@@ -45,16 +48,22 @@ typedef struct bench {
 /* ---- one timed run over all threads ---- */
 
 typedef struct task {
-    const panel_kernels *kernels;
+    const panel_kernels *panels;
+    const kernels *plain;
     const probes *probes;
     dtype type;
     int64_t rows, cols;
-    panel_x x;
+    int64_t n_x;
     const bench *b;
     double (*peak)(uint64_t n);
     double n_ops[64]; /* per thread */
     uint64_t keep[64];
 } task;
+
+static bool in_panels(dtype type)
+{
+    return dtype_get(type)->is_quantized;
+}
 
 static void run_matmul(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
@@ -62,11 +71,18 @@ static void run_matmul(void *ctx, size_t begin, size_t end, uint32_t thread)
     const int64_t row = (int64_t)begin * PANEL_ROWS;
     const int64_t last = (int64_t)end * PANEL_ROWS;
 
+    const uint8_t *weights = t->b->weights + (size_t)row * dtype_row_bytes(t->type,
+                                                                          (uint64_t)t->cols);
+    const int64_t n_rows = (last < t->rows ? last : t->rows) - row;
+
     (void)thread;
-    t->kernels->matmul(t->type,
-                       t->b->weights + begin * panel_bytes(t->type, (uint64_t)t->cols),
-                       (last < t->rows ? last : t->rows) - row, t->cols, t->x, t->b->out + row,
-                       t->rows);
+    if (in_panels(t->type)) {
+        const panel_x x = {t->b->acts, act_n_blocks(t->cols), t->n_x};
+        t->panels->matmul(t->type, weights, n_rows, t->cols, x, t->b->out + row, t->rows);
+    } else {
+        t->plain->matmul_plain(t->type, weights, n_rows, t->cols, t->b->x, t->cols, t->n_x,
+                               t->b->out + row, t->rows);
+    }
 }
 
 static void run_read(void *ctx, size_t begin, size_t end, uint32_t thread)
@@ -115,12 +131,11 @@ static double measure_peak(const bench *b, double (*peak)(uint64_t n))
 }
 
 /* Seconds of one product. */
-static double measure_matmul(const bench *b, const panel_kernels *k, dtype type, int64_t rows,
+static double measure_matmul(const bench *b, const char *isa, dtype type, int64_t rows,
                              int64_t cols, int64_t n_x)
 {
-    const bool act = panel_takes_act(type);
-    const panel_x x = {act ? (const void *)b->acts : b->x, act ? act_n_blocks(cols) : cols, n_x};
-    task t = {.kernels = k, .type = type, .rows = rows, .cols = cols, .x = x, .b = b};
+    task t = {.panels = panel_kernels_get(isa), .plain = kernels_get(isa), .type = type,
+              .rows = rows, .cols = cols, .n_x = n_x, .b = b};
     const uint64_t start = clock_ns();
 
     pool_for(b->pool, (size_t)((rows + PANEL_ROWS - 1) / PANEL_ROWS), 8, run_matmul, &t);
@@ -132,7 +147,7 @@ static double measure_matmul(const bench *b, const panel_kernels *k, dtype type,
 /* 16 random rows, then copies: the speed depends on the bytes only where scales are odd. */
 static bool fill_weights(const bench *b, dtype type, int64_t cols, uint64_t n_bytes)
 {
-    const uint64_t one_panel = panel_bytes(type, (uint64_t)cols);
+    const uint64_t one_panel = PANEL_ROWS * dtype_row_bytes(type, (uint64_t)cols);
     float *row = mem_alloc((size_t)cols * sizeof(float));
     uint8_t *rows = mem_alloc(one_panel);
     rng r = {1};
@@ -145,7 +160,11 @@ static bool fill_weights(const bench *b, dtype type, int64_t cols, uint64_t n_by
     }
     const bool ok = row != NULL && rows != NULL;
     if (ok) {
-        panel_pack(type, rows, PANEL_ROWS, (uint64_t)cols, b->weights);
+        if (in_panels(type)) {
+            panel_pack(type, rows, PANEL_ROWS, (uint64_t)cols, b->weights);
+        } else {
+            memcpy(b->weights, rows, one_panel);
+        }
         for (uint64_t at = one_panel; at + one_panel <= n_bytes; at += one_panel) {
             memcpy(b->weights + at, b->weights, one_panel);
         }
@@ -163,7 +182,7 @@ static void fill_x(const bench *b, int64_t cols)
         b->x[i] = (float)(2 * rng_uniform(&r) - 1);
     }
     for (int64_t j = 0; j < MATRIX_VECTORS; j++) {
-        panel_kernels_get(NULL)->act_quantize(b->x + j * cols, cols,
+        panel_kernels_get(NULL)->act_quantize(b->x + j * cols, cols, 256,
                                               b->acts + j * act_n_blocks(cols));
     }
 }
@@ -182,9 +201,12 @@ static double median(double *values, uint32_t n)
     return values[n / 2];
 }
 
-static bool wants(const bench *b, int isa)
+static bool wants(const bench *b, dtype type, int isa)
 {
-    return panel_kernels_get(ISAS[isa]) != NULL && probes_get(ISAS[isa]) != NULL &&
+    const bool runs = in_panels(type) ? panel_kernels_get(ISAS[isa]) != NULL
+                                      : kernels_get(ISAS[isa]) != NULL &&
+                                            strcmp(kernels_get(ISAS[isa])->name, ISAS[isa]) == 0;
+    return runs && probes_get(ISAS[isa]) != NULL &&
            (b->isa == NULL || strcmp(b->isa, ISAS[isa]) == 0);
 }
 
@@ -221,17 +243,16 @@ static bool bench_vector(const bench *b, dtype type)
     fill_x(b, VECTOR_COLS);
     for (uint32_t round = 0; round < b->n_rounds; round++) {
         for (int i = 0; i < N_ISAS; i++) {
-            if (wants(b, i)) { /* plain C is far from any limit: a part will do */
+            if (wants(b, type, i)) { /* plain C is far from any limit: a part will do */
                 rows[i] = strcmp(ISAS[i], "scalar") == 0 ? all / 64 : all;
-                seconds[i][round] = measure_matmul(b, panel_kernels_get(ISAS[i]), type, rows[i],
-                                                   VECTOR_COLS, 1);
+                seconds[i][round] = measure_matmul(b, ISAS[i], type, rows[i], VECTOR_COLS, 1);
             }
         }
         reads[round] = measure_read(b, p);
     }
     const double limit = median(reads, b->n_rounds);
     for (int i = 0; i < N_ISAS; i++) {
-        if (wants(b, i)) {
+        if (wants(b, type, i)) {
             const double s = median(seconds[i], b->n_rounds);
             const double weights = (double)rows[i] * VECTOR_COLS;
             print_row(b, "vector", type, i, rows[i], VECTOR_COLS,
@@ -247,24 +268,23 @@ static bool bench_matrix(const bench *b, dtype type, int64_t rows, int64_t cols)
     static double seconds[N_ISAS][MAX_ROUNDS], peaks[N_ISAS][MAX_ROUNDS];
     int64_t n_x[N_ISAS];
 
-    if (!fill_weights(b, type, cols, panel_matrix_bytes(type, (uint64_t)rows, (uint64_t)cols))) {
+    if (!fill_weights(b, type, cols, dtype_matrix_bytes(type, (uint64_t)rows, (uint64_t)cols))) {
         return false;
     }
     fill_x(b, cols);
     for (uint32_t round = 0; round < b->n_rounds; round++) {
         for (int i = 0; i < N_ISAS; i++) {
-            if (!wants(b, i)) {
+            if (!wants(b, type, i)) {
                 continue;
             }
             const probes *p = probes_get(ISAS[i]);
             n_x[i] = strcmp(ISAS[i], "scalar") == 0 ? 4 : MATRIX_VECTORS;
-            seconds[i][round] = measure_matmul(b, panel_kernels_get(ISAS[i]), type, rows, cols,
-                                               n_x[i]);
-            peaks[i][round] = measure_peak(b, panel_takes_act(type) ? p->int_dots : p->float_fmas);
+            seconds[i][round] = measure_matmul(b, ISAS[i], type, rows, cols, n_x[i]);
+            peaks[i][round] = measure_peak(b, in_panels(type) ? p->int_dots : p->float_fmas);
         }
     }
     for (int i = 0; i < N_ISAS; i++) {
-        if (wants(b, i)) {
+        if (wants(b, type, i)) {
             const double s = median(seconds[i], b->n_rounds);
             const double products = (double)rows * (double)cols * (double)n_x[i];
             print_row(b, "matrix", type, i, rows, cols, 2 * products / s,

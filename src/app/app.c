@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/read_tokenizer.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "formats/vault.h"
@@ -69,22 +70,23 @@ smoe_status app_open_chat_format(const char *scout_path, smoe_chat_format **out,
 {
     smoe_status status;
     scout s;
-    buf tokenizer, config, chat_template;
-    buf_init(&tokenizer, EMBEDDED_MAX_BYTES);
+    smoe_chat_files files = {.tokenizer = NULL};
+    buf config, chat_template;
     buf_init(&config, EMBEDDED_MAX_BYTES);
     buf_init(&chat_template, EMBEDDED_MAX_BYTES);
     TRY(scout_open(&s, scout_path, err));
-    CHECK(scout_read_file(&s, "tokenizer.json", &tokenizer, err));
     CHECK(scout_read_file(&s, "tokenizer_config.json", &config, err));
     if (scout_has_file(&s, "chat_template.jinja")) {
         CHECK(scout_read_file(&s, "chat_template.jinja", &chat_template, err));
     }
-    smoe_chat_files files = {tokenizer.data, tokenizer.len, config.data, config.len,
-                             chat_template.data, chat_template.len};
+    files = (smoe_chat_files){.tokenizer_config_json = config.data,
+                              .tokenizer_config_json_len = config.len,
+                              .chat_template = chat_template.data,
+                              .chat_template_len = chat_template.len};
+    CHECK(app_read_tokenizer(&s, &files.tokenizer, err));
     CHECK(smoe_chat_format_new(&files, out, err));
 out:
     scout_close(&s);
-    buf_fini(&tokenizer);
     buf_fini(&config);
     buf_fini(&chat_template);
     return status;

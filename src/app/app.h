@@ -12,6 +12,7 @@ int cmd_shatter(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_tokens(int argc, char **argv);
 
 /* Prints "smoe <command>: <text>" to stderr; returns 2 for SMOE_USAGE, 1 for the rest. */
 int app_fail(const char *command, const smoe_err *err);

@@ -23,6 +23,20 @@ smoe_status args_parse_ids(const char *text, const char *flag, smoe_ids *ids, sm
     }
 }
 
+smoe_status args_parse_weight_type(const char *text, const char *flag, dtype *type, smoe_err *err)
+{
+    const dtype_info *t;
+    for (size_t i = 0; text && (t = dtype_weight(i)) != NULL; i++) {
+        if (strcmp(text, t->name) == 0) {
+            *type = t->type;
+            return SMOE_OK;
+        }
+    }
+    return text ? err_set(err, SMOE_USAGE, "--%s takes one of " ARGS_WEIGHT_TYPES ", not \"%.40s\"",
+                          flag, text)
+                : SMOE_OK;
+}
+
 smoe_status args_parse_kv_type(const char *text, smoe_kv_type *type, smoe_err *err)
 {
     if (!text) {

@@ -59,19 +59,6 @@ static smoe_status parse_list(const char *text, const char *flag, struct list *l
     return SMOE_OK;
 }
 
-static smoe_status parse_type(const char *text, const char *flag, dtype *type, smoe_err *err)
-{
-    const dtype_info *info = dtype_from_name(slice_from(text));
-    if (!info || !(info->is_float_weight || info->is_quantized)) {
-        return err_set(err, SMOE_USAGE,
-                       "--%s is f32, f16, bf16, q8_0, q6_K, q5_K, q4_K, q4_0, q3_K or q2_K, not "
-                       "\"%.40s\"",
-                       flag, text);
-    }
-    *type = info->type;
-    return SMOE_OK;
-}
-
 /* ---- rows ---- */
 
 static void put_text(json_writer *w, const char *key, const char *value)
@@ -243,12 +230,8 @@ static smoe_status bench_shape(struct bench_args *a, smoe_err *err)
     }
     TRY(model_shape_get(a->shape, a->n_layer, &shape, err));
     TRY(bench_check(&a->options, shape.n_ctx_train, err));
-    if (a->experts) {
-        TRY(parse_type(a->experts, "experts", &experts, err));
-    }
-    if (a->scout) {
-        TRY(parse_type(a->scout, "scout", &dense, err));
-    }
+    TRY(args_parse_weight_type(a->experts, "experts", &experts, err));
+    TRY(args_parse_weight_type(a->scout, "scout", &dense, err));
     snprintf(a->name, sizeof a->name, "%s", shape.name);
     if (!a->dir) {
         TRY(make_temp_dir(a, err));

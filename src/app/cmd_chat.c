@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/app.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/opts.h"
 #include "chat/chat.h"
@@ -16,18 +17,17 @@ enum {
     DEFAULT_CTX = 4096,
     MAX_ENGINE_ARGS = 40,
     NUMBER_BYTES = 32,
-    MAX_NUMBERS = 10,
-    EXIT_SIGINT = 130
+    MAX_NUMBERS = 10
 };
 
 struct chat_flags {
-    const char *system_text, *mem_limit;
+    const char *system_text, *prompt, *file_path, *mem_limit;
     float temperature, top_p, rep_penalty;
     uint32_t top_k, n_ctx, n_threads, n_ring, max_tokens;
     uint64_t seed;
     bool temperature_seen, top_p_seen, rep_penalty_seen, top_k_seen, seed_seen, threads_seen,
         ring_seen;
-    bool stats, verbose, help;
+    bool think, no_think, resume, json, no_save, stats, verbose, help;
 };
 
 /* The engine's command line. Texts are borrowed except the numbers, which live here. */
@@ -102,6 +102,14 @@ static smoe_status parse_flags(struct chat_flags *f, int argc, char **argv, cons
     const opt table[] = {
         {"system", OPT_TEXT, &f->system_text, 0, 0, "TEXT",
          "a system message before the conversation", NULL},
+        {"prompt", OPT_TEXT, &f->prompt, 0, 0, "TEXT", "answer this and leave (also -p)", NULL},
+        {"file", OPT_TEXT, &f->file_path, 0, 0, "PATH",
+         "a text file that goes before the first message; - = the input", NULL},
+        {"continue", OPT_FLAG, &f->resume, 0, 0, NULL, "go on with the newest conversation", NULL},
+        {"no-save", OPT_FLAG, &f->no_save, 0, 0, NULL, "keep no file of this conversation", NULL},
+        {"json", OPT_FLAG, &f->json, 0, 0, NULL, "print one JSON object per answer", NULL},
+        {"think", OPT_FLAG, &f->think, 0, 0, NULL, "let the model reason before it answers", NULL},
+        {"no-think", OPT_FLAG, &f->no_think, 0, 0, NULL, "do not let it", NULL},
         {"temperature", OPT_FLOAT, &f->temperature, 0, 100, "X",
          "0 = always the likeliest (default 0.6)", &f->temperature_seen},
         {"top-p", OPT_FLOAT, &f->top_p, 1e-6, 1, "X", "nucleus (default 0.95)", &f->top_p_seen},
@@ -140,14 +148,47 @@ static smoe_status parse_flags(struct chat_flags *f, int argc, char **argv, cons
                                 : SMOE_OK;
 }
 
-/* The engine's own default, so that both sides agree on the context. */
-static smoe_status default_ctx(const char *scout_path, uint32_t *n_ctx, smoe_err *err)
+/* The engine's own default, so that both sides agree on the context. The caller owns *lineage. */
+static smoe_status look_at_scout(const char *scout_path, uint32_t *n_ctx, char **lineage,
+                                 smoe_err *err)
 {
     scout s;
     TRY(scout_open(&s, scout_path, err));
-    *n_ctx = s.config.n_ctx_train < DEFAULT_CTX ? s.config.n_ctx_train : DEFAULT_CTX;
+    if (*n_ctx == 0) {
+        *n_ctx = s.config.n_ctx_train < DEFAULT_CTX ? s.config.n_ctx_train : DEFAULT_CTX;
+    }
+    *lineage = mem_strdup(s.lineage);
     scout_close(&s);
+    return *lineage ? SMOE_OK : err_nomem(err, "the lineage", 33);
+}
+
+/* --think and --no-think exist where the checkpoint's template has the switch. */
+static smoe_status choose_think(const struct chat_flags *f, const smoe_chat_format *format,
+                                enum chat_think *think, smoe_err *err)
+{
+    *think = f->think ? CHAT_THINK_ON : f->no_think ? CHAT_THINK_OFF : CHAT_THINK_DEFAULT;
+    if (f->think && f->no_think) {
+        return err_set(err, SMOE_USAGE, "--think and --no-think exclude each other");
+    }
+    if (*think != CHAT_THINK_DEFAULT &&
+        !smoe_template_uses(smoe_chat_format_template(format), "enable_thinking")) {
+        return err_set(err, SMOE_USAGE,
+                       "%s: the chat template of this model has no such switch (enable_thinking); "
+                       "leave the flag out", f->think ? "--think" : "--no-think");
+    }
     return SMOE_OK;
+}
+
+/* $XDG_STATE_HOME/smoe/chats, or ~/.local/state/smoe/chats; NULL when neither is known. Owned by
+ * the caller. */
+static char *state_dir(void)
+{
+    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool has_base = base != NULL && *base == '/';
+    if (!has_base && (home == NULL || *home != '/')) {
+        return NULL;
+    }
+    return path_join(has_base ? base : home, has_base ? "smoe/chats" : ".local/state/smoe/chats");
 }
 
 /* The model's name as people call it: its file without directory and ending. Owned by the caller.
@@ -177,16 +218,21 @@ static void use_utf8(void)
     }
 }
 
-static smoe_status chat(struct chat_flags *f, const char *model, smoe_err *err)
+static smoe_status chat(struct chat_flags *f, const char *model, int *ended_by, smoe_err *err)
 {
     smoe_status status;
     char *vault_path = NULL, *scout_path = NULL, *engine = NULL, *title = NULL;
+    char *lineage = NULL, *saves = NULL;
+    enum chat_think think;
     smoe_chat_format *format = NULL;
     struct engine_args args;
     CHECK(app_find_model(model, &vault_path, &scout_path, err));
     CHECK(app_open_chat_format(scout_path, &format, err));
-    if (f->n_ctx == 0) {
-        CHECK(default_ctx(scout_path, &f->n_ctx, err));
+    CHECK(choose_think(f, format, &think, err));
+    CHECK(look_at_scout(scout_path, &f->n_ctx, &lineage, err));
+    /* What a script asks is its own business; what a person says is kept. */
+    if (!f->no_save && (f->resume || (f->prompt == NULL && isatty(STDIN_FILENO)))) {
+        saves = state_dir();
     }
     engine = app_engine_path();
     title = title_of(vault_path);
@@ -199,7 +245,14 @@ static smoe_status chat(struct chat_flags *f, const char *model, smoe_err *err)
         .engine_argv = args.argv,
         .format = format,
         .title = title,
+        .lineage = lineage,
         .system_text = f->system_text,
+        .prompt = f->prompt,
+        .file_path = f->file_path,
+        .state_dir = saves,
+        .resume = f->resume,
+        .think = think,
+        .json = f->json,
         .n_ctx = f->n_ctx,
         .max_tokens = f->max_tokens,
         .in_fd = STDIN_FILENO,
@@ -210,10 +263,12 @@ static smoe_status chat(struct chat_flags *f, const char *model, smoe_err *err)
         .stats = f->stats,
         .verbose = f->verbose,
     };
-    CHECK(chat_run(&options, err));
+    CHECK(chat_run(&options, ended_by, err));
 out:
     smoe_chat_format_free(format);
     mem_free(title);
+    mem_free(lineage);
+    mem_free(saves);
     mem_free(engine);
     mem_free(vault_path);
     mem_free(scout_path);
@@ -225,13 +280,18 @@ int cmd_chat(int argc, char **argv)
     smoe_err err = {0};
     struct chat_flags flags = {0};
     const char *model = NULL;
+    int ended_by = 0;
     use_utf8();
+    static char prompt_flag[] = "--prompt"; /* -p is the one short flag */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        argv[i] = strcmp(argv[i], "-p") == 0 ? prompt_flag : argv[i];
+    }
     smoe_status status = parse_flags(&flags, argc, argv, &model, &err);
     if (status == SMOE_OK && !flags.help) {
-        status = chat(&flags, model, &err);
+        status = chat(&flags, model, &ended_by, &err);
     }
     if (status == SMOE_CANCELLED) {
-        return EXIT_SIGINT;
+        return 128 + ended_by;
     }
     return status == SMOE_OK ? 0 : app_fail("chat", &err);
 }

@@ -9,7 +9,7 @@
 #include "json/json_write.h"
 #include "shatter/shatter.h"
 
-enum { MAX_JSON_BYTES = 16 << 20, N_TYPES = 7 };
+enum { MAX_JSON_BYTES = 16 << 20 };
 
 struct inspect {
     const char *model;
@@ -20,9 +20,8 @@ struct inspect {
     uint64_t n_params, n_params_active; /* all, and what one token touches */
     exported_matrix exported;
     struct {
-        dtype type;
         uint64_t n_tensors, n_bytes;
-    } types[N_TYPES]; /* of the scout's weights */
+    } types[DTYPE_N_WEIGHTS]; /* of the scout's weights, as dtype_weight counts them */
 };
 
 static const char *const embedded[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
@@ -31,19 +30,14 @@ enum { N_EMBEDDED = sizeof embedded / sizeof embedded[0] };
 
 static smoe_status count_weights(struct inspect *in, smoe_err *err)
 {
-    static const dtype all[N_TYPES] = {DTYPE_F32,  DTYPE_BF16, DTYPE_F16, DTYPE_Q8_0,
-                                       DTYPE_Q6_K, DTYPE_Q4_K, DTYPE_Q2_K};
     const model_config *c = &in->s.config;
     dense_tensor t;
     scout_tensor found;
-    for (int k = 0; k < N_TYPES; k++) {
-        in->types[k].type = all[k];
-    }
     for (size_t i = 0; model_config_dense_tensor(c, i, &t); i++) {
         TRY(scout_find(&in->s, slice_from(t.name), &found, err));
         in->n_params += t.rows * t.cols;
-        for (int k = 0; k < N_TYPES; k++) {
-            if (in->types[k].type == found.type) {
+        for (size_t k = 0; k < DTYPE_N_WEIGHTS; k++) {
+            if (dtype_weight(k)->type == found.type) {
                 in->types[k].n_tensors++;
                 in->types[k].n_bytes += found.n_bytes;
             }
@@ -108,10 +102,10 @@ static void print_files(const struct inspect *in)
     char a[32], b[32];
     printf("scout         %s: %s", in->s.st.file.path,
            shatter_size_text(in->s.st.file.size_bytes, a));
-    for (int k = 0; k < N_TYPES; k++) {
+    for (size_t k = 0; k < DTYPE_N_WEIGHTS; k++) {
         if (in->types[k].n_tensors > 0) {
             printf("; %llu %s (%s)", (unsigned long long)in->types[k].n_tensors,
-                   dtype_get(in->types[k].type)->name, shatter_size_text(in->types[k].n_bytes, b));
+                   dtype_weight(k)->name, shatter_size_text(in->types[k].n_bytes, b));
         }
     }
     printf("\nvault         %s: %s; %zu records of %llu bytes; gate %s, up %s, down %s\n",
@@ -220,9 +214,9 @@ static smoe_status print_json(const struct inspect *in, smoe_err *err)
     json_u64(&w, "scout_bytes", in->s.st.file.size_bytes);
     jw_key(&w, "scout_types");
     jw_begin_object(&w);
-    for (int k = 0; k < N_TYPES; k++) {
+    for (size_t k = 0; k < DTYPE_N_WEIGHTS; k++) {
         if (in->types[k].n_tensors > 0) {
-            json_u64(&w, dtype_get(in->types[k].type)->name, in->types[k].n_tensors);
+            json_u64(&w, dtype_weight(k)->name, in->types[k].n_tensors);
         }
     }
     jw_end_object(&w);

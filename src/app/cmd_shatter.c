@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "app/app.h"
+#include "app/args.h"
 #include "app/progress.h"
 #include "base/clock.h"
 #include "base/opts.h"
@@ -34,7 +35,7 @@ static smoe_status parse_args(struct shatter_args *a, int argc, char **argv, smo
          .kind = OPT_TEXT,
          .dest = &a->experts,
          .arg = "TYPE",
-         .help = "type of the experts: f32 bf16 q8_0 q6_K q4_K q2_K (default: q4_K)"},
+         .help = "type of the experts: " ARGS_WEIGHT_TYPES " (default: q4_K)"},
         {.name = "scout",
          .kind = OPT_TEXT,
          .dest = &a->scout,
@@ -65,23 +66,6 @@ static smoe_status parse_args(struct shatter_args *a, int argc, char **argv, smo
                       : err_set(err, SMOE_USAGE,
                                 "say which checkpoint directory to convert; --help "
                                 "shows how");
-}
-
-static smoe_status parse_type(const char *text, const char *flag, dtype *type, smoe_err *err)
-{
-    static const dtype accepted[] = {DTYPE_F32,  DTYPE_BF16, DTYPE_Q8_0,
-                                     DTYPE_Q6_K, DTYPE_Q4_K, DTYPE_Q2_K};
-    for (size_t i = 0; text != NULL && i < sizeof accepted / sizeof accepted[0]; i++) {
-        if (strcmp(text, dtype_get(accepted[i])->name) == 0) {
-            *type = accepted[i];
-            return SMOE_OK;
-        }
-    }
-    return text == NULL ? SMOE_OK
-                        : err_set(err, SMOE_USAGE,
-                                  "--%s takes f32, bf16, q8_0, q6_K, q4_K or q2_K, not "
-                                  "\"%s\"",
-                                  flag, text);
 }
 
 static void on_progress(void *ctx, uint64_t done_bytes, uint64_t total_bytes)
@@ -142,8 +126,8 @@ static smoe_status run(const struct shatter_args *a, smoe_err *err)
                                .scout = DTYPE_Q8_0,
                                .n_threads = a->n_threads};
     buf_init(&text, MAX_PLAN_BYTES);
-    CHECK(parse_type(a->experts, "experts", &options.experts, err));
-    CHECK(parse_type(a->scout, "scout", &options.scout, err));
+    CHECK(args_parse_weight_type(a->experts, "experts", &options.experts, err));
+    CHECK(args_parse_weight_type(a->scout, "scout", &options.scout, err));
     CHECK(shatter_plan_new(&options, &events, &plan, err));
     CHECK(shatter_plan_describe(plan, &text, err));
     fputs(text.data, stdout);

@@ -7,16 +7,15 @@
 
 #include "app/args.h"
 #include "app/instrument.h"
-#include "base/buf.h"
+#include "app/read_tokenizer.h"
 #include "base/mem.h"
 #include "base/opts.h"
 #include "engine/budget.h"
-#include "formats/vault.h"
 #include "protocol/serve.h"
 #include "smoe/engine.h"
 #include "smoe/tokenizer.h"
 
-enum { TOKENIZER_MAX_BYTES = 256 << 20, DEFAULT_SEED = 1337 };
+enum { DEFAULT_SEED = 1337 };
 
 struct engine_flags {
     smoe_engine_params engine;
@@ -147,13 +146,8 @@ static smoe_status load_tokenizer(const char *scout_path, smoe_tokenizer **tok, 
 {
     smoe_status status;
     scout s;
-    buf json;
-    buf_init(&json, TOKENIZER_MAX_BYTES);
     TRY(scout_open(&s, scout_path, err));
-    CHECK(scout_read_file(&s, "tokenizer.json", &json, err));
-    CHECK(smoe_tokenizer_new(json.data, json.len, tok, err));
-out:
-    buf_fini(&json);
+    status = app_read_tokenizer(&s, tok, err);
     scout_close(&s);
     return status;
 }

@@ -12,6 +12,7 @@ static const struct command {
     {"chat", cmd_chat, "talk with a model"},
     {"shatter", cmd_shatter, "convert a checkpoint directory into a scout and a vault"},
     {"inspect", cmd_inspect, "show what a model's files hold, and verify them"},
+    {"tokens", cmd_tokens, "show a text as token ids, or ids as text"},
     {"eval", cmd_eval, "logits, perplexity, or answers to a file of questions"},
     {"bench", cmd_bench, "measure speed beside the limits of this machine"},
 };

@@ -56,7 +56,7 @@ const probes *probes_get(const char *isa)
     const probes *all[] = {
         &PROBES_SCALAR,
 #if defined(__x86_64__)
-        &probes_avx2, &probes_avx512,
+        &probes_avx2, &probes_avx2_vnni, &probes_avx512,
 #elif defined(__aarch64__)
         &probes_neon, &probes_neon_dot,
 #endif

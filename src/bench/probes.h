@@ -22,7 +22,7 @@ const probes *probes_get(const char *isa); /* "scalar" ...; NULL when there are 
 void probe_cycles(uint64_t n);
 
 #if defined(__x86_64__)
-extern const probes probes_avx2, probes_avx512;
+extern const probes probes_avx2, probes_avx2_vnni, probes_avx512;
 #elif defined(__aarch64__)
 extern const probes probes_neon, probes_neon_dot;
 #endif

@@ -4,28 +4,51 @@
 #include <signal.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t n_interrupts;
-static struct sigaction before;
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+enum { N_CAUGHT = sizeof caught / sizeof caught[0] };
 
-static void on_sigint(int sig)
+static volatile sig_atomic_t n_interrupts, ended_by, resized;
+static struct sigaction before[N_CAUGHT];
+
+static void on_signal(int sig)
 {
-    (void)sig;
+    if (sig == SIGWINCH) {
+        resized = 1;
+        return;
+    }
     n_interrupts++;
+    ended_by = sig == SIGINT ? ended_by : sig;
 }
 
 void interrupt_catch(void)
 {
-    struct sigaction action = {.sa_handler = on_sigint};
+    struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &before); /* no SA_RESTART: poll and read return at once */
+    for (size_t i = 0; i < N_CAUGHT; i++) { /* no SA_RESTART: poll and read return at once */
+        sigaction(caught[i], &action, &before[i]);
+    }
 }
 
 void interrupt_restore(void)
 {
-    sigaction(SIGINT, &before, NULL);
+    for (size_t i = 0; i < N_CAUGHT; i++) {
+        sigaction(caught[i], &before[i], NULL);
+    }
 }
 
 unsigned interrupt_count(void)
 {
     return (unsigned)n_interrupts;
+}
+
+int interrupt_ended_by(void)
+{
+    return (int)ended_by;
+}
+
+bool interrupt_take_resize(void)
+{
+    bool was = resized;
+    resized = 0;
+    return was;
 }

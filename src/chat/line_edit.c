@@ -86,13 +86,19 @@ static enum line_event read_plain(line_edit *e, const char *prompt, unsigned n_i
     }
 }
 
-enum line_event line_edit_read(line_edit *e, const char *prompt, unsigned n_interrupts, slice *line,
-                               smoe_err *err)
+bool line_edit_can_offer(const line_edit *e)
+{
+    return e->editor != NULL;
+}
+
+enum line_event line_edit_read(line_edit *e, const char *prompt, const char *offered,
+                               unsigned n_interrupts, slice *line, smoe_err *err)
 {
 #ifdef HAVE_LIBEDIT
     if (e->editor != NULL) {
-        return editor_read(e->editor, prompt, n_interrupts, line, err);
+        return editor_read(e->editor, prompt, offered, n_interrupts, line, err);
     }
 #endif
+    (void)offered;
     return read_plain(e, prompt, n_interrupts, line, err);
 }

@@ -24,9 +24,12 @@ enum { LINE_MAX_BYTES = 16 << 20 };
 smoe_status line_edit_new(int in_fd, int out_fd, bool terminal, bool edit, line_edit **out,
                           smoe_err *err);
 void line_edit_free(line_edit *e);
-/* The line without its end; borrowed until the next call. An interrupt_count() other than
+/* Whether lines can be edited, so that one can be offered. */
+bool line_edit_can_offer(const line_edit *e);
+/* The line without its end; borrowed until the next call. Pasted text may hold line breaks.
+ * offered: text that stands in the line already, or NULL. An interrupt_count() other than
  * n_interrupts is a Ctrl-C, also one that came just before the call. */
-enum line_event line_edit_read(line_edit *e, const char *prompt, unsigned n_interrupts, slice *line,
-                               smoe_err *err);
+enum line_event line_edit_read(line_edit *e, const char *prompt, const char *offered,
+                               unsigned n_interrupts, slice *line, smoe_err *err);
 
 #endif

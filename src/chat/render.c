@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "chat/text.h"
 #include "protocol/pipe_io.h"
 
-enum { SCRATCH_MAX_BYTES = 1 << 20 };
+enum { SCRATCH_MAX_BYTES = 1 << 20, NARROWEST = 20 };
 
 #define ERASE_LINE "\r\033[K"
 #define DIM "\033[2m"
@@ -20,10 +21,12 @@ void render_init(render *r, int out_fd, int err_fd, bool terminal, bool dumb, bo
     *r = (render){.out_fd = out_fd, .err_fd = err_fd, .terminal = terminal, .dumb = dumb,
                   .color = color && !dumb};
     buf_init(&r->scratch, SCRATCH_MAX_BYTES);
+    wrap_init(&r->wrap, r->color);
 }
 
 void render_fini(render *r)
 {
+    wrap_fini(&r->wrap);
     buf_fini(&r->scratch);
 }
 
@@ -47,35 +50,123 @@ void render_transient_end(render *r)
     }
 }
 
+static void put_character(void *ctx, slice character, enum look look)
+{
+    render *r = ctx;
+    look = r->base == LOOK_REASONING ? r->base : look;
+    wrap_put(&r->wrap, character, text_columns(character), look,
+             markdown_in_block(&r->markdown) && r->base == LOOK_PLAIN, &r->scratch);
+}
+
+/* The last column stays free: a cursor behind it could not go back reliably. */
+static unsigned usable_columns(const render *r)
+{
+    struct winsize size;
+    bool known = ioctl(r->out_fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROWEST;
+    return known ? size.ws_col - 1u : 0;
+}
+
+static void begin(render *r, enum look base)
+{
+    render_transient_end(r);
+    if (!r->answer_open) {
+        markdown_init(&r->markdown, put_character, r);
+        wrap_begin(&r->wrap);
+        r->answer_open = true;
+    }
+    r->base = base;
+}
+
+/* Text of a model to a person: made safe, given its look, wrapped. */
+static void show(render *r, slice text, enum look base)
+{
+    buf safe;
+    buf_init(&safe, SCRATCH_MAX_BYTES);
+    begin(r, base);
+    buf_clear(&r->scratch);
+    if (text_for_terminal(text, &safe, NULL) == SMOE_OK && r->dumb) {
+        put(r, buf_slice(&safe));
+    } else if (safe.len > 0) {
+        r->wrap.width = usable_columns(r);
+        for (slice rest = buf_slice(&safe); rest.len > 0;) {
+            slice character = {rest.data, text_sequence(rest)};
+            if (base == LOOK_PLAIN) {
+                markdown_push(&r->markdown, character);
+            } else {
+                put_character(r, character, base);
+            }
+            rest = slice_of(rest.data + character.len, rest.len - character.len);
+        }
+        put(r, buf_slice(&r->scratch));
+        r->mid_line = r->wrap.column > 0;
+    }
+    buf_fini(&safe);
+}
+
 void render_answer(render *r, slice text)
 {
-    if (text.len == 0) {
+    if (text.len == 0 || r->silent) {
         return;
     }
-    render_transient_end(r);
-    r->answer_open = true;
     if (r->terminal) {
+        show(r, text, LOOK_PLAIN);
+        return;
+    }
+    r->answer_open = true;
+    put(r, text);
+}
+
+void render_reasoning(render *r, slice text)
+{
+    if (text.len > 0 && r->terminal && !r->silent) {
+        show(r, text, LOOK_REASONING);
+    }
+}
+
+void render_reasoning_end(render *r)
+{
+    if (r->answer_open && r->terminal && !r->silent) {
+        render_answer_end(r);
+        put(r, slice_from("\n"));
+    }
+}
+
+/* What the styles still hold back, and the terminal's own look again. */
+static void settle(render *r)
+{
+    if (r->answer_open && r->terminal && !r->dumb) {
         buf_clear(&r->scratch);
-        if (text_for_terminal(text, &r->scratch, NULL) == SMOE_OK) {
-            put(r, buf_slice(&r->scratch));
-        }
-    } else {
-        put(r, text);
+        markdown_finish(&r->markdown);
+        wrap_end(&r->wrap, &r->scratch);
+        bool mid_line = r->wrap.column > 0;
+        put(r, buf_slice(&r->scratch));
+        r->mid_line = mid_line;
     }
 }
 
 void render_answer_end(render *r)
 {
     render_transient_end(r);
+    if (r->silent) {
+        return;
+    }
+    settle(r);
     if (r->mid_line || !r->answer_open) {
         put(r, slice_from("\n"));
     }
     r->answer_open = false;
 }
 
+void render_record(render *r, slice line)
+{
+    put(r, line);
+    put(r, slice_from("\n"));
+}
+
 /* One line of ours: to the terminal, dim, on a line of its own, or to err_fd. */
 static void put_line(render *r, const char *text)
 {
+    settle(r);
     buf_clear(&r->scratch);
     if (!r->terminal) {
         if (buf_printf(&r->scratch, NULL, "%s\n", text) == SMOE_OK) {
@@ -89,6 +180,7 @@ static void put_line(render *r, const char *text)
     if (status == SMOE_OK) {
         put(r, buf_slice(&r->scratch));
     }
+    wrap_begin(&r->wrap);
 }
 
 #define FORMAT_INTO(text, fmt)                          \
@@ -136,7 +228,7 @@ void render_transient(render *r, const char *fmt, ...)
     if (!r->terminal || r->dumb || r->answer_open) {
         return;
     }
-    char text[128], line[192];
+    char text[160], line[224];
     FORMAT_INTO(text, fmt);
     int n = snprintf(line, sizeof line, ERASE_LINE "%s%s%s", r->color ? DIM : "", text,
                      r->color ? NORMAL : "");

@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
+#include "chat/markdown.h"
+#include "chat/wrap.h"
 
 typedef struct render {
     int out_fd, err_fd;
@@ -18,7 +20,11 @@ typedef struct render {
     bool mid_line;    /* the cursor stands after text */
     bool answer_open; /* between the first piece of an answer and its end */
     bool transient;   /* a progress line stands on the screen */
+    bool silent;      /* answers are collected elsewhere: only sentences are shown */
     int broken_errno; /* out_fd cannot be written any more; EPIPE: nobody listens */
+    markdown markdown;
+    wrap wrap;
+    enum look base;   /* of what is being shown: LOOK_PLAIN or LOOK_REASONING */
     buf scratch;
 } render;
 
@@ -27,6 +33,11 @@ void render_fini(render *r);
 
 void render_answer(render *r, slice text); /* whole characters */
 void render_answer_end(render *r);         /* ends its line, also that of an empty answer */
+/* Reasoning, dimmed, before an answer; only where a person watches. */
+void render_reasoning(render *r, slice text);
+void render_reasoning_end(render *r); /* a blank line before the answer */
+/* One line for a program. */
+void render_record(render *r, slice line);
 /* A line of its own, dim on a terminal; text without a line break at its end. */
 void render_notice(render *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void render_figures(render *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,8 @@
 /* text.c: see text.h. */
 #include "chat/text.h"
 
+#include "tokenizer/unicode.h"
+
 #define REPLACEMENT "\xef\xbf\xbd"
 
 static bool is_tail(unsigned char c, unsigned char low, unsigned char high)
@@ -36,23 +38,37 @@ size_t text_sequence(slice s)
     return n;
 }
 
+/* U+0000 .. U+001F, U+007F and U+0080 .. U+009F. */
 static bool is_control(slice sequence)
 {
     unsigned char c = (unsigned char)sequence.data[0];
     if (sequence.len == 1) {
         return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
     }
-    return c == 0xc2 && (unsigned char)sequence.data[1] < 0xa0; /* U+0080 .. U+009F */
+    return c == 0xc2 && (unsigned char)sequence.data[1] < 0xa0;
 }
 
-static smoe_status copy(slice text, bool drop_controls, buf *out, smoe_err *err)
+/* The picture of a control character: U+2400 + its value, U+2421 for DEL, U+FFFD for the rest. */
+static smoe_status put_picture(slice sequence, buf *out, smoe_err *err)
+{
+    unsigned char c = (unsigned char)sequence.data[0];
+    if (sequence.len > 1) {
+        return buf_puts(out, REPLACEMENT, err);
+    }
+    char picture[] = {'\xe2', '\x90', (char)(0x80 + (c == 0x7f ? 0x21 : c)), 0};
+    return buf_puts(out, picture, err);
+}
+
+static smoe_status copy(slice text, bool show_controls, buf *out, smoe_err *err)
 {
     while (text.len > 0) {
         size_t n = text_sequence(text);
         slice sequence = {text.data, n > 0 ? n : 1};
         if (n == 0 || *text.data == '\0') {
             TRY(buf_puts(out, REPLACEMENT, err));
-        } else if (!drop_controls || !is_control(sequence)) {
+        } else if (show_controls && is_control(sequence)) {
+            TRY(put_picture(sequence, out, err));
+        } else {
             TRY(buf_append_slice(out, sequence, err));
         }
         text.data += sequence.len;
@@ -69,4 +85,17 @@ smoe_status text_scrub(slice text, buf *out, smoe_err *err)
 smoe_status text_for_terminal(slice text, buf *out, smoe_err *err)
 {
     return copy(text, true, out, err);
+}
+
+unsigned text_columns(slice sequence)
+{
+    const unsigned char *c = (const unsigned char *)sequence.data;
+    uint32_t code = c[0];
+    if (sequence.len > 1) {
+        code &= 0xffu >> (sequence.len + 1);
+    }
+    for (size_t i = 1; i < sequence.len; i++) {
+        code = code << 6 | (c[i] & 0x3f);
+    }
+    return unicode_width(code);
 }

@@ -10,8 +10,11 @@
 size_t text_sequence(slice s);
 /* Appends text with U+FFFD for each malformed byte and for NUL: what JSON can carry. */
 smoe_status text_scrub(slice text, buf *out, smoe_err *err);
-/* The same, and without control characters other than tab and newline: what a model or a log prints
- * must not steer the terminal. */
+/* The same, with every control character other than tab and newline as a visible one (U+2400 and
+ * on): what a model or a log prints must not steer the terminal. */
 smoe_status text_for_terminal(slice text, buf *out, smoe_err *err);
+
+/* Columns that a well-formed sequence takes on a terminal. */
+unsigned text_columns(slice sequence);
 
 #endif

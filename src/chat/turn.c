@@ -1,14 +1,11 @@
 /* turn.c: one turn: the whole conversation goes to the engine, one answer comes back; an engine
  * that dies on the way is replaced and asked once more. */
-#include "chat/console.h"
-
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "chat/console.h"
 
 enum { MESSAGES_MAX_BYTES = 256 << 20, DEFAULT_STOP_TIMEOUT_MS = 10000 };
-
-static const uint64_t second_ns = 1000000000u;
 
 enum ask_end {
     ASK_ANSWERED,
@@ -18,104 +15,6 @@ enum ask_end {
     ASK_HUNG,    /* did not react to CANCEL */
     ASK_LEAVE,
 };
-
-typedef struct ask {
-    uint64_t start_ns, first_ns;          /* of the request, of its first token; 0 = none yet */
-    uint64_t cancel_ns;                   /* when CANCEL was sent; 0 = not */
-    uint64_t n_tokens;
-    smoe_detok detok;
-} ask;
-
-static void show_text(console *c, const char *text, size_t n_bytes)
-{
-    if (n_bytes > 0 && n_bytes != SIZE_MAX) {
-        /* An answer past the cap is still shown; the transcript keeps its start. */
-        buf_append(&c->answer, text, n_bytes, NULL);
-        render_answer(&c->render, slice_of(text, n_bytes));
-    }
-}
-
-static void take_token(console *c, ask *a, int32_t id)
-{
-    const smoe_tokenizer *tok = a->detok.tok;
-    char small[512];
-    const char *bytes;
-    size_t n_bytes;
-    a->first_ns = a->first_ns != 0 ? a->first_ns : clock_ns();
-    a->n_tokens++;
-    smoe_tokenizer_bytes(tok, id, &bytes, &n_bytes, NULL);
-    if (3 * n_bytes + 16 <= sizeof small) {
-        show_text(c, small, smoe_detok_push(&a->detok, id, small, sizeof small));
-        return;
-    }
-    buf large;
-    buf_init(&large, 3 * n_bytes + 16);
-    if (buf_reserve(&large, 3 * n_bytes + 16, NULL) == SMOE_OK) {
-        show_text(c, large.data, smoe_detok_push(&a->detok, id, large.data, 3 * n_bytes + 16));
-    }
-    buf_fini(&large);
-}
-
-static void finish_text(console *c, ask *a)
-{
-    char rest[64];
-    show_text(c, rest, smoe_detok_finish(&a->detok, rest, sizeof rest));
-}
-
-static void show_figures(console *c, const ask *a, const smoe_reply *done)
-{
-    if (!c->terminal && !c->options->stats) {
-        return;
-    }
-    char rate[48] = "", first[64] = "";
-    /* The engine's own clock: tokens that arrive in one read would look infinitely fast here. */
-    if (a->n_tokens > 0 && done->decode_s > 0) {
-        snprintf(rate, sizeof rate, ", %.1f tok/s", (double)a->n_tokens / done->decode_s);
-    }
-    if (a->n_tokens > 0) {
-        snprintf(first, sizeof first, ", first token after %.2f s",
-                 (double)(a->first_ns - a->start_ns) / (double)second_ns);
-    }
-    const char *why = "";
-    if (strcmp(done->fin, "cancel") == 0) {
-        why = ", stopped";
-    } else if (strcmp(done->fin, "length") == 0) {
-        bool full = c->ids.len + a->n_tokens >= c->options->n_ctx;
-        why = full ? ", the context is full: /reset" : ", stopped at --max-tokens";
-    }
-    render_figures(&c->render, "[%llu token%s%s%s%s]", (unsigned long long)a->n_tokens,
-                   a->n_tokens == 1 ? "" : "s", rate, first, why);
-}
-
-static void explain_refusal(console *c, const smoe_reply *reply)
-{
-    if (strcmp(reply->error, "ctx_overflow") == 0) {
-        render_notice(&c->render,
-                      "[the conversation has %zu tokens, the context holds %u: this message was "
-                      "dropped; /reset starts a new conversation]",
-                      c->ids.len, c->options->n_ctx);
-        return;
-    }
-    render_notice(&c->render, "[the engine could not answer: %s]", reply->error);
-    render_quote(&c->render, engine_log_tail(&c->log));
-}
-
-/* While nothing has been said yet, after half a second. */
-static void show_waiting(console *c, const ask *a, const smoe_reply *progress)
-{
-    uint64_t waited_ns = clock_ns() - a->start_ns;
-    if (a->n_tokens > 0 || waited_ns < second_ns / 2) {
-        return;
-    }
-    if (progress->total > 0) {
-        render_transient(&c->render, "[reading %llu of %llu tokens, %u %%]",
-                         (unsigned long long)progress->done, (unsigned long long)progress->total,
-                         (unsigned)(100.0 * (double)progress->done / (double)progress->total));
-    } else {
-        render_transient(&c->render, "[waiting for the engine, %u s]",
-                         (unsigned)(waited_ns / second_ns));
-    }
-}
 
 static bool check_interrupts(console *c, ask *a)
 {
@@ -145,22 +44,43 @@ static smoe_status send_request(console *c, smoe_err *err)
 {
     uint32_t n_ctx = c->options->n_ctx;
     uint32_t left = c->ids.len < n_ctx ? n_ctx - (uint32_t)c->ids.len : 1;
-    uint32_t max = c->options->max_tokens;
+    uint32_t max = c->settings.max_tokens ? c->settings.max_tokens : c->options->max_tokens;
+    char overrides[256];
+    settings_overrides(&c->settings, overrides, sizeof overrides);
     smoe_client_request request = {
         .ids = c->ids.data,
         .n_ids = c->ids.len,
         .max_tokens = max != 0 && max < left ? max : left,
+        .overrides = *overrides ? overrides : NULL,
     };
     engine_log_mark(&c->log);
     return smoe_client_send(c->client, &request, err);
 }
 
+/* The request is over. */
+static enum ask_end end_of(console *c, ask *a, const smoe_reply *reply)
+{
+    if (reply->kind == SMOE_REPLY_ERROR) {
+        report_refusal(c, reply);
+        if (c->options->json) {
+            report_json_error(c, reply->error);
+        }
+        return ASK_REFUSED;
+    }
+    answer_finish(a);
+    render_answer_end(&c->render);
+    report_figures(c, a, reply);
+    if (c->options->json) {
+        report_json(c, a, reply);
+    }
+    return strcmp(reply->fin, "cancel") == 0 ? ASK_STOPPED : ASK_ANSWERED;
+}
+
 static enum ask_end ask_once(console *c, smoe_err *err)
 {
-    ask a = {.start_ns = clock_ns()};
+    ask a;
     smoe_reply reply, progress = {0};
-    smoe_detok_init(&a.detok, smoe_chat_format_tokenizer(c->options->format));
-    buf_clear(&c->answer);
+    answer_begin(&a, c);
     smoe_status status = send_request(c, err);
     if (status != SMOE_OK) {
         render_notice(&c->render, "[%s]", err->text);
@@ -179,25 +99,22 @@ static enum ask_end ask_once(console *c, smoe_err *err)
         if (smoe_client_next(c->client, WAIT_SLICE_MS, &reply, err) != SMOE_OK) {
             return ASK_DIED;
         }
+        a.heard_ns = reply.kind == SMOE_REPLY_TIMEOUT ? a.heard_ns : clock_ns();
         switch (reply.kind) {
         case SMOE_REPLY_TOKEN:
-            take_token(c, &a, reply.id);
+            answer_token(&a, reply.id);
             break;
         case SMOE_REPLY_PROGRESS:
             progress = reply;
-            show_waiting(c, &a, &progress);
+            report_waiting(c, &a, &progress);
             break;
         case SMOE_REPLY_TIMEOUT:
-            show_waiting(c, &a, &progress);
+            report_silence(c, &a);
+            report_waiting(c, &a, &progress);
             break;
         case SMOE_REPLY_DONE:
-            finish_text(c, &a);
-            render_answer_end(&c->render);
-            show_figures(c, &a, &reply);
-            return strcmp(reply.fin, "cancel") == 0 ? ASK_STOPPED : ASK_ANSWERED;
         case SMOE_REPLY_ERROR:
-            explain_refusal(c, &reply);
-            return ASK_REFUSED;
+            return end_of(c, &a, &reply);
         }
     }
 }
@@ -218,6 +135,7 @@ static enum ask_end ask_twice(console *c, smoe_err *err)
     for (int attempt = 0;; attempt++) {
         if (c->engine_down && !restart(c, err)) {
             buf_clear(&c->answer);
+            buf_clear(&c->reasoning);
             return ASK_REFUSED;
         }
         enum ask_end end = ask_once(c, err);
@@ -247,51 +165,58 @@ static enum ask_end ask_twice(console *c, smoe_err *err)
     }
 }
 
-static smoe_status encode(console *c, smoe_err *err)
+smoe_status turn_encode(console *c, smoe_err *err)
 {
+    static const char *const extras[] = {[CHAT_THINK_ON] = "{\"enable_thinking\":true}",
+                                         [CHAT_THINK_OFF] = "{\"enable_thinking\":false}"};
     buf json;
     buf_init(&json, MESSAGES_MAX_BYTES);
     c->ids.len = 0;
     smoe_status status = transcript_json(&c->transcript, &json, err);
     if (status == SMOE_OK) {
-        status =
-            smoe_chat_format_encode(c->options->format, json.data, json.len, NULL, &c->ids, err);
+        status = smoe_chat_format_encode(c->options->format, json.data, json.len,
+                                         extras[c->options->think], &c->ids, err);
     }
     buf_fini(&json);
     return status;
 }
 
-/* The answer joins the user's message in the transcript, or the message leaves it. */
+/* The answer joins the question in the transcript, or the question leaves it. */
 static void keep_or_drop(console *c, enum ask_end end)
 {
     smoe_err err;
-    bool said_something = c->answer.len > 0;
+    bool said_something = c->answer.len > 0 || c->reasoning.len > 0;
     if (end == ASK_ANSWERED || said_something) {
-        if (transcript_add(&c->transcript, "assistant", buf_slice(&c->answer), end != ASK_ANSWERED,
-                           &err) == SMOE_OK) {
+        if (transcript_add_answer(&c->transcript, buf_slice(&c->answer), buf_slice(&c->reasoning),
+                                  end != ASK_ANSWERED, &err) == SMOE_OK) {
+            console_save(c, false);
             return;
         }
         render_notice(&c->render, "[%s]", err.text);
     }
     transcript_drop_last(&c->transcript);
+    console_save(c, true);
 }
 
-bool turn_run(console *c, slice text)
+static void explain_unsent(console *c, const smoe_err *err)
+{
+    c->n_failed++;
+    render_notice(&c->render, "[this message cannot be sent: %s]", err->text);
+    if (c->options->json) {
+        report_json_error(c, err->text);
+    }
+}
+
+bool turn_again(console *c)
 {
     smoe_err err = {0};
     c->n_turns++;
-    smoe_status status = transcript_add(&c->transcript, "user", text, false, &err);
-    if (status == SMOE_OK) {
-        status = encode(c, &err);
-        if (status != SMOE_OK) {
-            transcript_drop_last(&c->transcript);
-        }
-    }
-    if (status != SMOE_OK) {
-        c->n_failed++;
-        render_notice(&c->render, "[this message cannot be sent: %s]", err.text);
+    if (turn_encode(c, &err) != SMOE_OK) {
+        transcript_drop_last(&c->transcript);
+        explain_unsent(c, &err);
         return true;
     }
+    console_save(c, false);
     enum ask_end end = ask_twice(c, &err);
     if (c->render.answer_open) {
         render_answer_end(&c->render);
@@ -299,7 +224,38 @@ bool turn_run(console *c, slice text)
     if (end == ASK_LEAVE) {
         return false;
     }
+    bool failed = end != ASK_ANSWERED && end != ASK_STOPPED;
+    if (failed && end != ASK_REFUSED && c->options->json) {
+        report_json_error(c, "the engine died");
+    }
     keep_or_drop(c, end);
-    c->n_failed += end != ASK_ANSWERED && end != ASK_STOPPED;
+    c->n_failed += failed;
     return true;
+}
+
+/* What was attached goes before the message. */
+static smoe_status add_message(console *c, slice text, smoe_err *err)
+{
+    if (transcript_last(&c->transcript, "user")) { /* a question that was never answered */
+        transcript_drop_last(&c->transcript);
+        console_save(c, true);
+    }
+    if (c->attached.len == 0) {
+        return transcript_add(&c->transcript, "user", text, err);
+    }
+    TRY(buf_append_slice(&c->attached, text, err));
+    TRY(transcript_add(&c->transcript, "user", buf_slice(&c->attached), err));
+    buf_clear(&c->attached);
+    return SMOE_OK;
+}
+
+bool turn_run(console *c, slice text)
+{
+    smoe_err err = {0};
+    if (add_message(c, text, &err) != SMOE_OK) {
+        c->n_turns++;
+        explain_unsent(c, &err);
+        return true;
+    }
+    return turn_again(c);
 }

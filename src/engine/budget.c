@@ -43,8 +43,7 @@ static uint64_t limit_of(const budget_request *r)
 smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
 {
     out->limit_bytes = limit_of(r);
-    out->fixed_bytes = r->scout_bytes + r->kv_bytes + r->scratch_bytes + r->page_cache_bytes +
-                       OVERHEAD_MIB * MIB;
+    out->fixed_bytes = r->scout_bytes + r->kv_bytes + r->scratch_bytes + OVERHEAD_MIB * MIB;
     uint64_t room = out->limit_bytes > out->fixed_bytes ? out->limit_bytes - out->fixed_bytes : 0;
     uint64_t n_fit = r->record_bytes ? room / r->record_bytes : r->n_records;
     uint64_t n_least = min_u64(r->n_ring_min, r->n_records);
@@ -68,7 +67,12 @@ smoe_status budget_split(const budget_request *r, budget *out, smoe_err *err)
                        budget_size_text(r->record_bytes, one),
                        budget_size_text(ring_bytes, ring), r->n_ring_asked ? " or --ring" : "");
     }
-    uint64_t n_ring = r->n_ring_asked ? r->n_ring_asked : n_fit;
+    /* The page cache comes out of what is above the least: the kernel can take it back, so it is no
+     * reason to refuse, and what the trial of the drive chose must not decide that. */
+    uint64_t n_cached = r->record_bytes ? (r->page_cache_bytes + r->record_bytes - 1) /
+                                              r->record_bytes : 0;
+    uint64_t n_auto = n_fit - min_u64(n_cached, n_fit - n_least);
+    uint64_t n_ring = r->n_ring_asked ? r->n_ring_asked : n_auto;
     n_ring = min_u64(n_ring, r->n_records);
     out->n_ring = (uint32_t)(n_ring ? n_ring : 1);
     return SMOE_OK;

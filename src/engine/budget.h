@@ -20,7 +20,7 @@ typedef struct budget_request {
 
 typedef struct budget {
     uint64_t limit_bytes;       /* the whole budget */
-    uint64_t fixed_bytes;       /* scout + KV + scratch + page cache + overhead */
+    uint64_t fixed_bytes;       /* scout + KV + scratch + overhead */
     uint32_t n_ring;
 } budget;
 

@@ -27,7 +27,7 @@ static smoe_status choose(smoe_engine *e, const smoe_engine_params *p, smoe_err 
     if (!e->kernels) {
         return err_set(err, SMOE_USAGE,
                        "this processor has no kernel set \"%s\"; known are scalar, "
-                       "avx2, avx512 and neon",
+                       "avx2, avx2_vnni, avx512, neon and neon_dot",
                        p->isa);
     }
     /* The sets differ a little: "avx512" of the panels needs VNNI. Any gives the same bits. */
@@ -180,7 +180,7 @@ static void fill_info(smoe_engine *e)
     smoe_engine_info *info = &e->info;
     info->architecture = cfg->arch;
     info->lineage = e->scout.lineage;
-    info->isa = e->kernels->name;
+    info->isa = e->panel_kernels->name;
     info->n_layer = cfg->n_layer;
     info->n_vocab = cfg->n_vocab;
     info->n_ctx_train = cfg->n_ctx_train;

@@ -1,20 +1,19 @@
-/* dtype.c: the table of element types. One line per type; every other fact is computed from it. */
+/* dtype.c: the table of element types. One line per type; every other fact is computed from it.
+ * Weights come first, the finest before the others. */
 #include "formats/dtype.h"
-
-#include <stddef.h>
 
 static const dtype_info types[] = {
     /* type       name    safetensors elems bytes float  quantized */
     {DTYPE_F32, "f32", "F32", 1, 4, true, false},
     {DTYPE_F16, "f16", "F16", 1, 2, true, false},
     {DTYPE_BF16, "bf16", "BF16", 1, 2, true, false},
-    {DTYPE_Q4_0, "q4_0", "U8", 32, 18, false, true},
     {DTYPE_Q8_0, "q8_0", "U8", 32, 34, false, true},
-    {DTYPE_Q2_K, "q2_K", "U8", 256, 84, false, true},
-    {DTYPE_Q3_K, "q3_K", "U8", 256, 110, false, true},
-    {DTYPE_Q4_K, "q4_K", "U8", 256, 144, false, true},
-    {DTYPE_Q5_K, "q5_K", "U8", 256, 176, false, true},
     {DTYPE_Q6_K, "q6_K", "U8", 256, 210, false, true},
+    {DTYPE_Q5_K, "q5_K", "U8", 256, 176, false, true},
+    {DTYPE_Q4_K, "q4_K", "U8", 256, 144, false, true},
+    {DTYPE_Q4_0, "q4_0", "U8", 32, 18, false, true},
+    {DTYPE_Q3_K, "q3_K", "U8", 256, 110, false, true},
+    {DTYPE_Q2_K, "q2_K", "U8", 256, 84, false, true},
     {DTYPE_I8, "i8", "I8", 1, 1, false, false},
     {DTYPE_U8, "u8", "U8", 1, 1, false, false},
 };
@@ -29,6 +28,11 @@ const dtype_info *dtype_get(dtype type)
         }
     }
     return NULL;
+}
+
+const dtype_info *dtype_weight(size_t i)
+{
+    return i < DTYPE_N_WEIGHTS ? &types[i] : NULL;
 }
 
 const dtype_info *dtype_from_name(slice name)

@@ -3,6 +3,7 @@
 #define FORMATS_DTYPE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"
@@ -34,6 +35,10 @@ typedef struct dtype_info {
 } dtype_info;
 
 const dtype_info *dtype_get(dtype type);                   /* NULL when unknown or DTYPE_OTHER */
+/* The types that a matrix of weights can have, from the finest (f32) to the coarsest (q2_K), 0 <= i
+ * < DTYPE_N_WEIGHTS; NULL past the last. */
+enum { DTYPE_N_WEIGHTS = 10 };
+const dtype_info *dtype_weight(size_t i);
 const dtype_info *dtype_from_name(slice name);             /* ggml names; NULL when unknown */
 const dtype_info *dtype_from_safetensors(slice name);      /* "BF16" ...; NULL when unknown */
 /* Bytes of one row of n elements; 0 when n is not a multiple of the block. */

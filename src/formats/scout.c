@@ -133,6 +133,12 @@ bool scout_has_file(const scout *s, const char *name)
     return find_file(s, name) != NULL;
 }
 
+uint64_t scout_file_checksum(const scout *s, const char *name)
+{
+    const tensor_info *t = find_file(s, name);
+    return t != NULL ? checksum_from_list(s->checksums, (size_t)(t - s->st.tensors)) : 0;
+}
+
 smoe_status scout_read_file(const scout *s, const char *name, buf *out, smoe_err *err)
 {
     const tensor_info *t = find_file(s, name);

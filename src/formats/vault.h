@@ -29,12 +29,16 @@
  *   smoe.checksums       16 hex digits (checksum.h) per tensor, concatenated in order of offset
  *   smoe.eos_ids, smoe.penalty_exempt_ids   JSON arrays
  * Scout U8 tensors "file/config.json", "file/tokenizer.json", "file/tokenizer_config.json",
- * "file/generation_config.json", ("file/chat_template.jinja") hold those files byte for byte. */
+ * "file/generation_config.json", ("file/chat_template.jinja") hold those files byte for byte;
+ * "file/tokenizer.compiled", which may be missing, is made from tokenizer.json; its layout is in
+ * tokenizer/compiled.h. */
 #ifndef FORMATS_VAULT_H
 #define FORMATS_VAULT_H
 
 #include "formats/model_config.h"
 #include "formats/safetensors.h"
+
+#define SCOUT_COMPILED_TOKENIZER "tokenizer.compiled"
 
 enum { VAULT_ALIGN = 16384, VAULT_FORMAT_VERSION = 2, VAULT_MATRIX_ALIGN = 64 };
 
@@ -90,6 +94,8 @@ smoe_status scout_check_tensor(const scout *s, size_t i, smoe_err *err);
 /* Bytes of an embedded file ("tokenizer.json"), appended to out; SMOE_FORMAT when absent. */
 smoe_status scout_read_file(const scout *s, const char *name, buf *out, smoe_err *err);
 bool scout_has_file(const scout *s, const char *name);
+/* The checksum of an embedded file as the scout lists it, 0 when it has none. */
+uint64_t scout_file_checksum(const scout *s, const char *name);
 /* Reads one record (record_bytes into data) and checks its checksum. */
 smoe_status vault_read_record(const vault *v, uint32_t layer, uint32_t expert, void *data,
                               smoe_err *err);

@@ -120,19 +120,34 @@ void jw_uint(json_writer *w, uint64_t v)
     put_literal(w, text);
 }
 
-void jw_number(json_writer *w, double v)
+enum { NUMBER_TEXT = 32 };
+
+/* The shortest form that reads back equal; JSON has no word for what is not finite. */
+static const char *number_text(double v, char text[NUMBER_TEXT])
 {
-    char text[32];
-    if (!isfinite(v)) { /* JSON has no word for it */
-        put_literal(w, "null");
-        return;
+    if (!isfinite(v)) {
+        return "null";
     }
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
+        snprintf(text, NUMBER_TEXT, "%.*g", digits, v);
         if (strtod(text, NULL) == v) {
             break;
         }
     }
+    return text;
+}
+
+void jw_number(json_writer *w, double v)
+{
+    char text[NUMBER_TEXT];
+    put_literal(w, number_text(v, text));
+}
+
+void jw_real(json_writer *w, double v)
+{
+    char number[NUMBER_TEXT], text[NUMBER_TEXT + 2];
+    bool is_whole = isfinite(v) && !strpbrk(number_text(v, number), ".e");
+    snprintf(text, sizeof text, "%s%s", number_text(v, number), is_whole ? ".0" : "");
     put_literal(w, text);
 }
 
@@ -144,6 +159,61 @@ void jw_bool(json_writer *w, bool v)
 void jw_null(json_writer *w)
 {
     put_literal(w, "null");
+}
+
+static void put_object(json_writer *w, const json_value *v)
+{
+    jw_begin_object(w);
+    for (void *it = jr_iter(v); it; it = jr_next(v, it)) {
+        jw_key_slice(w, jr_iter_key(it));
+        jw_value(w, jr_iter_value(it));
+    }
+    jw_end_object(w);
+}
+
+static void put_array(json_writer *w, const json_value *v)
+{
+    jw_begin_array(w);
+    for (size_t i = 0; i < jr_len(v); i++) {
+        jw_value(w, jr_at(v, i));
+    }
+    jw_end_array(w);
+}
+
+/* As deep as the reader went, which has a limit. */
+void jw_value(json_writer *w, const json_value *v)
+{
+    bool truth = false;
+    int64_t i = 0;
+    double real = 0;
+    slice text = {0};
+    switch (jr_kind(v)) {
+    case JSON_KIND_NULL:
+        jw_null(w);
+        break;
+    case JSON_KIND_BOOL:
+        jr_bool(v, &truth);
+        jw_bool(w, truth);
+        break;
+    case JSON_KIND_INT:
+        jr_int(v, &i);
+        jw_int(w, i);
+        break;
+    case JSON_KIND_REAL:
+        jr_number(v, &real);
+        jw_real(w, real);
+        break;
+    case JSON_KIND_STRING:
+        jr_string(v, &text);
+        jw_string(w, text);
+        break;
+    case JSON_KIND_ARRAY:
+        put_array(w, v);
+        break;
+    case JSON_KIND_OBJECT:
+        put_object(w, v);
+        break;
+    }
 }
 
 smoe_status jw_finish(json_writer *w, smoe_err *err)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "json/json_read.h"
 
 typedef struct json_writer {
     buf *out;
@@ -27,8 +28,11 @@ void jw_cstr(json_writer *w, const char *s);
 void jw_int(json_writer *w, int64_t v);
 void jw_uint(json_writer *w, uint64_t v);
 void jw_number(json_writer *w, double v); /* shortest form that reads back equal */
+/* the same, but 1 is written 1.0: a reader takes it for a real again */
+void jw_real(json_writer *w, double v);
 void jw_bool(json_writer *w, bool v);
 void jw_null(json_writer *w);
+void jw_value(json_writer *w, const json_value *v); /* what json_read read; NULL is null */
 smoe_status jw_finish(json_writer *w, smoe_err *err);
 
 #endif

@@ -19,8 +19,6 @@ void forward_init(forward_ctx *f)
 {
     const model_config *cfg = &f->w->config;
     rope_frequencies(&cfg->rope, cfg->n_embd_head, f->s->inv_freq);
-    f->compute.thread_scratch = f->s->thread_scratch;
-    f->compute.thread_scratch_len = f->s->thread_scratch_len;
 }
 
 static void embed(forward_ctx *f, const int32_t *ids, uint32_t n, uint32_t pos0)
@@ -42,24 +40,29 @@ typedef struct row_job {
     const layer_weights *l;
     const float *weight;
     uint32_t layer, pos0;
+    bool adds; /* x += x_norm comes first */
 } row_job;
 
 static void norm_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const row_job *job = ctx;
     const model_config *cfg = &job->f->w->config;
+    const kernels *k = job->f->compute.k;
     size_t n_embd = cfg->n_embd;
     (void)thread;
     for (size_t t = begin; t < end; t++) {
-        job->f->compute.k->rms_norm(job->f->s->x + t * n_embd, job->weight,
-                                    job->f->s->x_norm + t * n_embd, cfg->n_embd, cfg->rms_eps);
+        float *x = job->f->s->x + t * n_embd, *x_norm = job->f->s->x_norm + t * n_embd;
+        if (job->adds) {
+            k->vec_add(x, x_norm, cfg->n_embd);
+        }
+        k->rms_norm(x, job->weight, x_norm, cfg->n_embd, cfg->rms_eps);
     }
 }
 
-/* x_norm = RMSNorm of x, every token. */
-static void norm_rows(const forward_ctx *f, const float *weight, uint32_t n)
+/* x_norm = RMSNorm of x, every token; after x += x_norm if `adds`. */
+static void norm_rows(const forward_ctx *f, const float *weight, bool adds, uint32_t n)
 {
-    row_job job = {.f = f, .weight = weight};
+    row_job job = {.f = f, .weight = weight, .adds = adds};
     pool_for(f->compute.pool, n, 4, norm_range, &job);
 }
 
@@ -98,6 +101,7 @@ static void keep_reading(const forward_ctx *f)
     }
 }
 
+/* Leaves in x_norm what is to be added to x. */
 static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t pos0)
 {
     const model_config *cfg = &f->w->config;
@@ -106,8 +110,10 @@ static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t 
     scratch *s = f->s;
     activations in = {.act = s->act};
     row_job heads = {.f = f, .l = l, .layer = layer, .pos0 = pos0};
-    norm_rows(f, l->attn_norm, n);
-    activations_set(c, &in, &l->attn_q, s->x_norm, n, SCOUT_ACT_FINE);
+    norm_rows(f, l->attn_norm, false, n);
+    unsigned takers = matrix_takes(&l->attn_q) | matrix_takes(&l->attn_k) |
+                      matrix_takes(&l->attn_v);
+    activations_set(c, &in, takers, s->x_norm, n, cfg->n_embd);
     const matmul_part qkv[] = {{&l->attn_q, l->attn_q_bias, s->q},
                                {&l->attn_k, l->attn_k_bias, s->k},
                                {&l->attn_v, l->attn_v_bias, s->v}};
@@ -116,14 +122,13 @@ static void attention_half(forward_ctx *f, uint32_t layer, uint32_t n, uint32_t 
     pool_for(c->pool, n, 2, heads_range, &heads);
     attention(c, f->kv, layer, cfg, pos0, n, s->q, &s->attention, s->attn);
     keep_reading(f);
-    activations_set(c, &in, &l->attn_output, s->attn, n, SCOUT_ACT_FINE);
+    activations_set(c, &in, matrix_takes(&l->attn_output), s->attn, n, l->attn_output.cols);
     matmul(c, &in, &(matmul_part){&l->attn_output, l->attn_output_bias, s->x_norm}, 1);
-    c->k->vec_add(s->x, s->x_norm, (int64_t)n * cfg->n_embd);
 }
 
 static smoe_status ffn_half(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
-    norm_rows(f, f->w->layers[layer].ffn_norm, n);
+    norm_rows(f, f->w->layers[layer].ffn_norm, true, n);
     if (f->w->config.is_sparse[layer]) {
         return moe_sparse(f, layer, n, err);
     }
@@ -158,7 +163,7 @@ smoe_status forward_logits(forward_ctx *f, uint32_t i, const float **logits, smo
     uint64_t start_ns = f->times ? clock_ns() : 0;
     f->compute.k->rms_norm(s->x + (size_t)i * cfg->n_embd, f->w->output_norm, s->x_norm,
                            cfg->n_embd, cfg->rms_eps);
-    activations_set(&f->compute, &in, &f->w->output, s->x_norm, 1, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(&f->w->output), s->x_norm, 1, cfg->n_embd);
     matmul(&f->compute, &in, &(matmul_part){&f->w->output, NULL, s->logits}, 1);
     for (uint32_t v = 0; v < cfg->n_vocab; v++) {
         if (!isfinite(s->logits[v])) {

@@ -8,10 +8,6 @@
 #include "model/scratch.h"
 #include "model/weights.h"
 
-/* The activations that matrices in panels take: the scout's the finer format, the experts' one of 8
- * bits (docs/decisions.md has the measurements). */
-enum { SCOUT_ACT_FINE = true, EXPERT_ACT_FINE = false };
-
 /* Where the time of passes went, added up. */
 typedef struct forward_times {
     uint64_t attention_ns, router_ns, ffn_ns, head_ns; /* ffn: experts or dense, waiting included */
@@ -21,7 +17,7 @@ typedef struct forward_times {
 typedef struct forward_ctx {
     const weights *w;
     const matrix_layout *gate, *up, *down; /* of the vault's records */
-    compute compute;                       /* thread_scratch filled in by forward_init */
+    compute compute;
     kv_cache *kv;
     scratch *s;
     expert_source *experts;

@@ -4,96 +4,51 @@
 /* Fewer weights than this are not worth a second thread. */
 enum { MATMUL_GRAIN_WEIGHTS = 32 * 1024 };
 
-uint64_t matmul_scratch_len(uint64_t max_cols, uint32_t n_batch)
+unsigned matrix_takes(const matrix *m)
 {
-    uint64_t stripe = 2ull * n_batch * MATMUL_STRIPE_ROWS;
-    return max_cols > stripe ? max_cols : stripe;
+    int scale_elems = m->in_panels ? panel_act_scale(m->type) : 0;
+    return scale_elems == 0    ? TAKES_FLOATS
+           : scale_elems == 32 ? TAKES_SCALES_OF_32
+                               : TAKES_SCALES_OF_256;
 }
 
 struct quantise_job {
     const compute *c;
-    activations *a;
+    const activations *a;
 };
 
 static void quantise_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const struct quantise_job *job = ctx;
-    activations *a = job->a;
-    int64_t cols = (int64_t)a->cols;
+    const activations *a = job->a;
+    int scale_elems = a->takers & TAKES_SCALES_OF_256 ? 256 : 32;
     (void)thread;
     for (size_t t = begin; t < end; t++) {
-        const float *x = a->x + t * a->cols;
-        act_block *act = a->act + t * activations_blocks(a);
-        if (a->fine) {
-            job->c->panel->act_quantize_fine(x, cols, act, act + act_n_blocks(cols));
-        } else {
-            job->c->panel->act_quantize(x, cols, act);
-        }
+        job->c->panel->act_quantize(a->x + t * a->cols, (int64_t)a->cols, scale_elems,
+                                    a->act + t * (size_t)act_n_blocks((int64_t)a->cols));
     }
 }
 
-void activations_set(const compute *c, activations *a, const matrix *like, const float *x,
-                     uint32_t n, bool fine)
+void activations_set(const compute *c, activations *a, unsigned takers, const float *x, uint32_t n,
+                     uint64_t cols)
 {
     a->x = x;
     a->n = n;
-    a->cols = like->cols;
-    a->quantised = like->in_panels;
-    a->fine = fine && like->in_panels;
-    if (a->quantised) {
+    a->cols = cols;
+    a->takers = takers;
+    if (takers & ~(unsigned)TAKES_FLOATS) {
         struct quantise_job job = {c, a};
-        pool_for(c->pool, n, (size_t)(MATMUL_GRAIN_WEIGHTS / a->cols) + 1, quantise_range, &job);
-    }
-}
-
-static void plain_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
-                         uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
-{
-    int64_t cols = (int64_t)w->cols;
-    for (uint64_t r = 0; r < n_rows; r++) {
-        const uint8_t *row = w->data + (row0 + r) * w->row_bytes;
-        if (a->n == 1) {
-            y[r] = c->k->vec_dot(w->type, row, a->x, cols);
-            continue;
-        }
-        const float *row_f32 = (const float *)row;
-        if (w->type != DTYPE_F32) {
-            float *widened = c->thread_scratch + thread * c->thread_scratch_len;
-            c->k->dequantize_row(w->type, row, widened, cols);
-            row_f32 = widened;
-        }
-        c->k->vec_dot_f32_batch(row_f32, a->x, cols, a->n, cols, y + r, (int64_t)y_stride);
-    }
-}
-
-/* The two halves of a fine activation are two vectors to the kernel; their results are added. */
-static void fine_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
-                        uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
-{
-    int64_t cols = (int64_t)w->cols;
-    float *halves = c->thread_scratch + thread * c->thread_scratch_len;
-    panel_x x = {a->act, act_n_blocks(cols), 2 * (int64_t)a->n};
-    for (uint64_t done = 0; done < n_rows; done += MATMUL_STRIPE_ROWS) {
-        uint64_t n = n_rows - done < MATMUL_STRIPE_ROWS ? n_rows - done : MATMUL_STRIPE_ROWS;
-        c->panel->matmul(w->type, w->data + (row0 + done) * w->row_bytes, (int64_t)n, cols, x,
-                         halves, MATMUL_STRIPE_ROWS);
-        for (uint32_t j = 0; j < a->n; j++) {
-            const float *hi = halves + 2ull * j * MATMUL_STRIPE_ROWS;
-            const float *lo = hi + MATMUL_STRIPE_ROWS;
-            for (uint64_t r = 0; r < n; r++) {
-                y[j * y_stride + done + r] = hi[r] + lo[r];
-            }
-        }
+        pool_for(c->pool, n, (size_t)(MATMUL_GRAIN_WEIGHTS / cols) + 1, quantise_range, &job);
     }
 }
 
 void matmul_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
                    uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
 {
+    (void)thread;
     if (!w->in_panels) {
-        plain_stripe(c, a, w, row0, n_rows, y, y_stride, thread);
-    } else if (a->fine) {
-        fine_stripe(c, a, w, row0, n_rows, y, y_stride, thread);
+        c->k->matmul_plain(w->type, w->data + row0 * w->row_bytes, (int64_t)n_rows,
+                           (int64_t)w->cols, a->x, (int64_t)w->cols, a->n, y, (int64_t)y_stride);
     } else {
         panel_x x = {a->act, act_n_blocks((int64_t)w->cols), a->n};
         c->panel->matmul(w->type, w->data + row0 * w->row_bytes, (int64_t)n_rows,

@@ -1,9 +1,9 @@
 /* matmul.h: weights times activations, panels of rows spread over the threads.
  *
- * Quantised matrices lie in panels (quant/panel.h) and take activations of 8 bits, or of twice 8
- * bits where the caller asks for the finer format; plain ones (f32, f16, bf16) lie row by row and
- * take floats. Every output is a function of one weight row and one activation row alone: a batch
- * of n equals n single calls, bit for bit, whatever the threads. */
+ * Quantised matrices lie in panels (quant/panel.h) and take activations of 8 bits (quant/act.h);
+ * plain ones (f32, f16, bf16) lie row by row and take floats. Every output is a function of one
+ * weight row and one activation row alone: a batch of n equals n single calls, bit for bit,
+ * whatever the threads. */
 #ifndef MODEL_MATMUL_H
 #define MODEL_MATMUL_H
 
@@ -18,36 +18,26 @@ typedef struct compute {
     const kernels *k;
     const panel_kernels *panel;
     pool *pool;
-    /* [n_threads][thread_scratch_len] floats: one widened weight row, or a stripe of outputs */
-    float *thread_scratch;
-    uint64_t thread_scratch_len;
 } compute;
 
-/* Floats of scratch that one thread needs for matrices of at most max_cols columns and batches of
- * at most n_batch. */
-uint64_t matmul_scratch_len(uint64_t max_cols, uint32_t n_batch);
+/* What matrices multiply: bits, because several matrices may share one set of activations. */
+enum { TAKES_FLOATS = 1, TAKES_SCALES_OF_32 = 2, TAKES_SCALES_OF_256 = 4 };
 
-/* n activation vectors, as matrices of one kind take them. Borrows x; act is the caller's memory:
- * [n * (fine ? 2 : 1)][act_n_blocks(cols)], the fine format being two vectors (hi, lo) for each. */
+unsigned matrix_takes(const matrix *m);
+
+/* n activation vectors. Borrows x; act is the caller's memory. */
 typedef struct activations {
     const float *x; /* [n][cols] */
     uint32_t n;
     uint64_t cols;
-    bool quantised; /* act is set: for matrices in panels */
-    bool fine;
-    act_block *act;
+    unsigned takers; /* TAKES_ bits of the matrices that these are for */
+    act_block *act;  /* [n][act_n_blocks(cols)], set unless all of them take floats */
 } activations;
 
-/* Blocks of one vector of x in act. */
-static inline size_t activations_blocks(const activations *a)
-{
-    return (size_t)act_n_blocks((int64_t)a->cols) * (a->fine ? 2 : 1);
-}
-
-/* Makes x [n][like->cols] ready for matrices such as `like` (all of them in panels, or none):
- * quantises it into a->act, spread over the threads, or only borrows it. */
-void activations_set(const compute *c, activations *a, const matrix *like, const float *x,
-                     uint32_t n, bool fine);
+/* Makes x [n][cols] ready for matrices that take `takers`: quantises it into a->act, spread over
+ * the threads, or only borrows it. */
+void activations_set(const compute *c, activations *a, unsigned takers, const float *x, uint32_t n,
+                     uint64_t cols);
 
 typedef struct matmul_part {
     const matrix *w;   /* [rows, a->cols] */
@@ -55,7 +45,7 @@ typedef struct matmul_part {
     float *y;          /* [n][rows] */
 } matmul_part;
 
-/* All parts in one pass over the threads: y = x * transposed w + bias. */
+/* All parts, which take what a has, in one pass over the threads: y = x * transposed w + bias. */
 void matmul(const compute *c, const activations *a, const matmul_part *parts, uint32_t n_parts);
 
 /* Rows [row0, row0 + n_rows) of one part, on this thread; row0 a multiple of 16. y gets row r of

@@ -8,6 +8,7 @@
  * path leave no trace in the result. */
 #include "model/moe.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -24,7 +25,7 @@ typedef struct mlp_job {
     const activations *in;          /* of gate and up */
     const activations *hidden;      /* of down */
     float *y;                       /* down's output [n][n_embd], many tokens */
-    bool scatter;                   /* copy y to moe[expert_rows] */
+    const uint32_t *rows;           /* y of vector j goes to moe[rows[j]]; NULL: is added to x */
 } mlp_job;
 
 static uint64_t n_panels(const matrix *m)
@@ -79,7 +80,7 @@ static void down_of_group(const mlp_job *job, size_t group, uint64_t row0, uint6
     activations one = *job->hidden;
     one.n = 1;
     one.x = job->hidden->x + group * one.cols;
-    one.act = job->hidden->act + group * activations_blocks(&one);
+    one.act = job->hidden->act + group * (size_t)act_n_blocks((int64_t)one.cols);
     matmul_stripe(&job->f->compute, &one, &job->down[group], row0, n, y, n, thread);
 }
 
@@ -120,13 +121,17 @@ static void down_rank_range(void *ctx, size_t begin, size_t end, uint32_t thread
 static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
                         uint32_t thread)
 {
-    const scratch *s = job->f->s;
+    const forward_ctx *f = job->f;
     uint64_t n_embd = job->down->rows;
     (void)group;
-    matmul_stripe(&job->f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd, thread);
-    for (uint32_t j = 0; job->scatter && j < job->hidden->n; j++) {
-        memcpy(s->moe + s->expert_rows[j] * n_embd + row0, job->y + j * n_embd + row0,
-               n * sizeof *job->y);
+    matmul_stripe(&f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd, thread);
+    for (uint32_t j = 0; j < job->hidden->n; j++) {
+        const float *y = job->y + j * n_embd + row0;
+        if (job->rows) {
+            memcpy(f->s->moe + job->rows[j] * n_embd + row0, y, n * sizeof *y);
+        } else {
+            f->compute.k->vec_add(f->s->x + j * n_embd + row0, y, (int64_t)n);
+        }
     }
 }
 
@@ -137,13 +142,14 @@ static void down_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 }
 
 /* One group, many vectors. */
-static void run_mlp(mlp_job *job, bool fine)
+static void run_mlp(mlp_job *job)
 {
     forward_ctx *f = job->f;
     activations hidden = {.act = f->s->act_hidden};
     uint64_t grain = 1 + (uint64_t)16384 / (job->gate->cols * PANEL_ROWS * job->in->n);
     pool_for(f->compute.pool, n_panels(job->gate), grain, gate_up_range, job);
-    activations_set(&f->compute, &hidden, job->down, f->s->hidden, job->in->n, fine);
+    activations_set(&f->compute, &hidden, matrix_takes(job->down), f->s->hidden, job->in->n,
+                    job->down->cols);
     job->hidden = &hidden;
     pool_for(f->compute.pool, n_panels(job->down), grain, down_range, job);
 }
@@ -153,11 +159,32 @@ void moe_dense(forward_ctx *f, uint32_t layer, uint32_t n)
     const layer_weights *l = &f->w->layers[layer];
     scratch *s = f->s;
     activations in = {.act = s->act};
-    activations_set(&f->compute, &in, &l->ffn_gate, s->x_norm, n, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(&l->ffn_gate) | matrix_takes(&l->ffn_up),
+                    s->x_norm, n, f->w->config.n_embd);
     mlp_job job = {.f = f, .gate = &l->ffn_gate, .up = &l->ffn_up, .down = &l->ffn_down,
                    .in = &in, .y = s->expert_y};
-    run_mlp(&job, SCOUT_ACT_FINE);
-    f->compute.k->vec_add(s->x, s->expert_y, (int64_t)n * f->w->config.n_embd);
+    run_mlp(&job);
+}
+
+typedef struct route_job {
+    const forward_ctx *f;
+    atomic_bool is_broken; /* a value is not finite */
+} route_job;
+
+static void route_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    route_job *job = ctx;
+    const model_config *cfg = &job->f->w->config;
+    const scratch *s = job->f->s;
+    (void)thread;
+    for (size_t t = begin; t < end; t++) {
+        if (!router_select(job->f->compute.k, s->router + t * cfg->n_expert, cfg->n_expert,
+                           cfg->n_expert_used, cfg->norm_topk_prob,
+                           s->experts + t * cfg->n_expert_used,
+                           s->expert_weights + t * cfg->n_expert_used)) {
+            atomic_store(&job->is_broken, true);
+        }
+    }
 }
 
 static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
@@ -166,18 +193,15 @@ static smoe_status route(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *e
     const matrix *router = &f->w->layers[layer].ffn_gate_inp;
     scratch *s = f->s;
     activations in = {.act = s->act};
-    activations_set(&f->compute, &in, router, s->x_norm, n, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(router), s->x_norm, n, cfg->n_embd);
     matmul(&f->compute, &in, &(matmul_part){router, NULL, s->router}, 1);
-    for (uint32_t t = 0; t < n; t++) {
-        if (!router_select(f->compute.k, s->router + (size_t)t * cfg->n_expert, cfg->n_expert,
-                           cfg->n_expert_used, cfg->norm_topk_prob,
-                           s->experts + (size_t)t * cfg->n_expert_used,
-                           s->expert_weights + (size_t)t * cfg->n_expert_used)) {
-            return err_set(err, SMOE_NUMERIC,
-                           "the router of layer %u gave a value that is not finite; "
-                           "the model's files are damaged or the model overflows",
-                           layer);
-        }
+    route_job job = {.f = f};
+    pool_for(f->compute.pool, n, 8, route_range, &job);
+    if (atomic_load(&job.is_broken)) {
+        return err_set(err, SMOE_NUMERIC,
+                       "the router of layer %u gave a value that is not finite; "
+                       "the model's files are damaged or the model overflows",
+                       layer);
     }
     return SMOE_OK;
 }
@@ -220,7 +244,7 @@ static void guess_next(forward_ctx *f, uint32_t layer)
     uint32_t n = f->n_spec < cfg->n_expert ? f->n_spec : cfg->n_expert;
     activations in = {.act = s->act};
     f->compute.k->rms_norm(s->x, l->ffn_norm, s->expert_x, cfg->n_embd, cfg->rms_eps);
-    activations_set(&f->compute, &in, &l->ffn_gate_inp, s->expert_x, 1, SCOUT_ACT_FINE);
+    activations_set(&f->compute, &in, matrix_takes(&l->ffn_gate_inp), s->expert_x, 1, cfg->n_embd);
     matmul(&f->compute, &in, &(matmul_part){&l->ffn_gate_inp, NULL, s->router}, 1);
     if (router_select(f->compute.k, s->router, cfg->n_expert, n, false, s->expert_hint,
                       s->hint_weights)) {
@@ -262,10 +286,11 @@ static void run_ready(forward_ctx *f, uint32_t n_groups, activations *in)
     mlp_job job = {.f = f, .gate = gate, .up = up, .down = down, .ranks = s->expert_ranks,
                    .in = in, .hidden = &hidden};
     if (in->n == 0) {
-        activations_set(&f->compute, in, gate, s->x_norm, 1, EXPERT_ACT_FINE);
+        activations_set(&f->compute, in, matrix_takes(gate) | matrix_takes(up), s->x_norm, 1,
+                        f->w->config.n_embd);
     }
     pool_for(f->compute.pool, n_groups * n_panels(gate), 1, gate_up_range, &job);
-    activations_set(&f->compute, &hidden, down, s->hidden, n_groups, EXPERT_ACT_FINE);
+    activations_set(&f->compute, &hidden, matrix_takes(down), s->hidden, n_groups, down->cols);
     if (n_groups == n_used) {
         pool_for(f->compute.pool, n_panels(down), 1, down_sum_range, &job);
     } else {
@@ -302,8 +327,29 @@ static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
 
 /* ---- many tokens ---- */
 
+/* Sorts the choices of n tokens by expert: those of expert e are expert_rows[from .. to), with
+ * from = expert_ends[e - 1] (0 for the first) and to = expert_ends[e]. */
+static void group_by_expert(forward_ctx *f, uint32_t n)
+{
+    scratch *s = f->s;
+    uint32_t n_expert = f->w->config.n_expert, n_choices = n * f->w->config.n_expert_used;
+    memset(s->expert_ends, 0, n_expert * sizeof *s->expert_ends);
+    for (uint32_t i = 0; i < n_choices; i++) {
+        s->expert_ends[s->experts[i]]++;
+    }
+    for (uint32_t e = 0, first = 0; e < n_expert; e++) {
+        uint32_t count = s->expert_ends[e];
+        s->expert_ends[e] = first;
+        first += count;
+    }
+    for (uint32_t i = 0; i < n_choices; i++) { /* a start moves on until it is the end */
+        s->expert_rows[s->expert_ends[s->experts[i]]++] = i;
+    }
+}
+
 typedef struct gather_job {
     const forward_ctx *f;
+    const uint32_t *rows;
     const activations *all;
     activations *in;
 } gather_job;
@@ -313,54 +359,50 @@ static void gather_range(void *ctx, size_t begin, size_t end, uint32_t thread)
     const gather_job *job = ctx;
     const activations *all = job->all;
     scratch *s = job->f->s;
-    size_t cols = all->cols, n_blocks = activations_blocks(all);
+    size_t cols = all->cols, n_blocks = (size_t)act_n_blocks((int64_t)cols);
     (void)thread;
     for (size_t j = begin; j < end; j++) {
-        size_t token = s->expert_rows[j] / job->f->w->config.n_expert_used;
-        if (all->quantised) {
-            memcpy(job->in->act + j * n_blocks, all->act + token * n_blocks,
-                   n_blocks * sizeof *all->act);
-        } else {
+        size_t token = job->rows[j] / job->f->w->config.n_expert_used;
+        if (all->takers & TAKES_FLOATS) {
             memcpy(s->expert_x + j * cols, all->x + token * cols, cols * sizeof *all->x);
         }
-    }
-}
-
-/* The tokens that chose `expert`: their activations into in, their places into s->expert_rows. */
-static void gather(forward_ctx *f, const activations *all, uint32_t expert, uint32_t n,
-                   activations *in)
-{
-    scratch *s = f->s;
-    gather_job job = {f, all, in};
-    in->n = 0;
-    for (uint32_t i = 0; i < n * f->w->config.n_expert_used; i++) {
-        if (s->experts[i] == expert) {
-            s->expert_rows[in->n++] = i;
+        if (all->takers & ~(unsigned)TAKES_FLOATS) {
+            memcpy(job->in->act + j * n_blocks, all->act + token * n_blocks,
+                   n_blocks * sizeof *all->act);
         }
     }
-    pool_for(f->compute.pool, in->n, 8, gather_range, &job);
 }
 
-static void run_expert(forward_ctx *f, const uint8_t *record, const activations *in)
+/* One expert for the tokens whose choices are rows [n]. */
+static void run_expert(forward_ctx *f, const uint8_t *record, const activations *all,
+                       const uint32_t *rows, uint32_t n)
 {
+    activations in = *all;
+    in.x = f->s->expert_x;
+    in.act = f->s->act_expert;
+    in.n = n;
     matrix gate = matrix_of_record(f->gate, record), up = matrix_of_record(f->up, record),
            down = matrix_of_record(f->down, record);
-    mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = in,
-                   .y = f->s->expert_y, .scatter = true};
-    run_mlp(&job, EXPERT_ACT_FINE);
+    gather_job gather = {f, rows, all, &in};
+    mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = &in,
+                   .y = f->s->expert_y, .rows = rows};
+    pool_for(f->compute.pool, n, 8, gather_range, &gather);
+    run_mlp(&job);
 }
 
-/* The experts that n tokens chose, each once, into s->expert_union; returns how many. */
-static uint32_t find_union(forward_ctx *f, uint32_t n)
+/* Where the choices of an expert begin in s->expert_rows, after group_by_expert. */
+static uint32_t first_choice(const scratch *s, uint32_t expert)
+{
+    return expert ? s->expert_ends[expert - 1] : 0;
+}
+
+/* The experts that were chosen, each once, into s->expert_union; returns how many. */
+static uint32_t find_union(forward_ctx *f)
 {
     scratch *s = f->s;
-    uint32_t n_expert = f->w->config.n_expert, n_union = 0;
-    memset(s->expert_seen, 0, n_expert * sizeof *s->expert_seen);
-    for (uint32_t i = 0; i < n * f->w->config.n_expert_used; i++) {
-        s->expert_seen[s->experts[i]] = 1;
-    }
-    for (uint32_t e = 0; e < n_expert; e++) {
-        if (s->expert_seen[e]) {
+    uint32_t n_union = 0;
+    for (uint32_t e = 0; e < f->w->config.n_expert; e++) {
+        if (s->expert_ends[e] > first_choice(s, e)) {
             s->expert_union[n_union++] = e;
         }
     }
@@ -383,26 +425,26 @@ static void hint_next(forward_ctx *f, uint32_t layer)
 static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_err *err)
 {
     scratch *s = f->s;
+    const model_config *cfg = &f->w->config;
     expert_source *experts = f->experts;
-    uint32_t n_union = find_union(f, n);
+    group_by_expert(f, n);
+    uint32_t n_union = find_union(f);
     smoe_status status = experts->demand(experts, layer, s->expert_union, n_union, err);
-    if (status == SMOE_OK && 10 * n_union >= 9 * f->w->config.n_expert) {
+    if (status == SMOE_OK && 10 * n_union >= 9 * cfg->n_expert) {
         hint_next(f, layer);
     }
-    const matrix like_gate = matrix_of_record(f->gate, NULL);
+    const matrix gate = matrix_of_record(f->gate, NULL), up = matrix_of_record(f->up, NULL);
     activations all = {.act = s->act};
-    activations_set(&f->compute, &all, &like_gate, s->x_norm, n, EXPERT_ACT_FINE);
-    activations in = all;
-    in.x = s->expert_x;
-    in.act = s->act_expert;
+    activations_set(&f->compute, &all, matrix_takes(&gate) | matrix_takes(&up), s->x_norm, n,
+                    cfg->n_embd);
     for (uint32_t n_done = 0; status == SMOE_OK && n_done < n_union; n_done++) {
         uint32_t i;
         const uint8_t *record;
         status = experts->next(experts, true, &i, &record, err);
         if (status == SMOE_OK) {
-            gather(f, &all, s->expert_union[i], n, &in);
-            run_expert(f, record, &in);
-            experts->release(experts, layer, s->expert_union[i]);
+            uint32_t e = s->expert_union[i], from = first_choice(s, e);
+            run_expert(f, record, &all, s->expert_rows + from, s->expert_ends[e] - from);
+            experts->release(experts, layer, e);
         }
     }
     if (status != SMOE_OK) {

@@ -21,10 +21,10 @@ static void *take(uint8_t *base, size_t *used, size_t n)
     return p;
 }
 
-/* Blocks of activations for n vectors of `cols`, twice that in the fine format. */
+/* Activations of n vectors of `cols`. */
 static size_t act_bytes(size_t n, size_t cols)
 {
-    return 2 * n * (size_t)act_n_blocks((int64_t)cols) * sizeof(act_block);
+    return n * (size_t)act_n_blocks((int64_t)cols) * sizeof(act_block);
 }
 
 static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32_t n_batch,
@@ -40,7 +40,6 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     size_t n_rows = n > n_used ? n : n_used; /* one token takes all its experts at once */
     size_t max_cols = max_u32(max_u32(cfg->n_embd, (uint32_t)n_ff), (uint32_t)n_q);
     s->n_batch = n_batch;
-    s->thread_scratch_len = matmul_scratch_len(max_cols, n_batch);
     s->x = take(base, &used, n * cfg->n_embd);
     s->x_norm = take(base, &used, n * cfg->n_embd);
     s->q = take(base, &used, n * n_q);
@@ -51,7 +50,6 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->sin = take(base, &used, n * (cfg->n_embd_head / 2));
     s->attention.threads = take(base, &used, n_threads * attention_thread_bytes(cfg) / 4);
     s->attention.parts = take(base, &used, attention_parts_bytes(cfg, n_ctx) / 4);
-    s->thread_scratch = take(base, &used, (size_t)n_threads * s->thread_scratch_len);
     s->embd_blocks = take(base, &used, (size_t)PANEL_ROWS * cfg->n_embd); /* f32 is the widest */
     s->router = take(base, &used, n * max_u32(cfg->n_expert, 1));
     s->experts = take(base, &used, n * n_used);
@@ -61,7 +59,8 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->up = take(base, &used, n_rows * n_ff);
     s->expert_y = take(base, &used, n * cfg->n_embd);
     s->moe = take(base, &used, n * n_used * cfg->n_embd);
-    s->expert_rows = take(base, &used, n);
+    s->expert_rows = take(base, &used, n * n_used);
+    s->expert_ends = take(base, &used, cfg->n_expert);
     s->logits = take(base, &used, cfg->n_vocab);
     s->inv_freq = take(base, &used, cfg->n_embd_head / 2);
     s->act = take(base, &used, act_bytes(n_rows, max_cols) / 4);
@@ -71,7 +70,6 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->expert_ranks = take(base, &used, n_used);
     s->expert_group = take(base, &used, n_used);
     s->expert_union = take(base, &used, cfg->n_expert);
-    s->expert_seen = take(base, &used, cfg->n_expert);
     s->expert_hint = take(base, &used, cfg->n_expert);
     s->hint_weights = take(base, &used, cfg->n_expert);
     return used;

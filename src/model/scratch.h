@@ -19,7 +19,6 @@ typedef struct scratch {
     float *attn;           /* [n_batch][n_head * n_embd_head] */
     float *cos, *sin;      /* [n_batch][n_embd_head / 2] */
     attention_scratch attention;
-    float *thread_scratch; /* [n_threads][thread_scratch_len], see matmul.h */
     uint8_t *embd_blocks;  /* 16 rows of the embedding in their stored type */
     float *router;         /* [n_batch][n_expert] */
     uint32_t *experts;     /* [n_batch][n_expert_used] */
@@ -30,7 +29,8 @@ typedef struct scratch {
     /* [n_batch][n_expert_used][n_embd] by token and rank, so that the order of the final sum does
      * not depend on the order of the experts */
     float *moe;
-    uint32_t *expert_rows; /* [n_batch] token * n_expert_used + rank */
+    uint32_t *expert_rows; /* [n_batch * n_expert_used] token * n_expert_used + rank, by expert */
+    uint32_t *expert_ends; /* [n_expert] where each expert's end */
     float *logits;         /* [n_vocab] */
     float *inv_freq;       /* [n_embd_head / 2] */
     act_block *act;        /* activations of one matmul, as large as any needs */
@@ -40,10 +40,8 @@ typedef struct scratch {
     uint32_t *expert_ranks;  /* [n_expert_used] one token: the rank of the g-th expert taken ... */
     uint32_t *expert_group;  /* [n_expert_used] ... and the g of each rank */
     uint32_t *expert_union;  /* [n_expert] the experts of all tokens */
-    uint32_t *expert_seen;   /* [n_expert] 1: in the union */
     uint32_t *expert_hint;   /* [n_expert] of the next layer ... */
     float *hint_weights;     /* [n_expert] ... and their weights, which nobody needs */
-    uint64_t thread_scratch_len;
     void *memory; /* mem_pages: all of the above */
     size_t n_bytes;
 } scratch;

@@ -3,12 +3,7 @@
 
 #include "quant/act_body.h"
 
-void act_quantize_ref(const float *x, int64_t n, act_block *out)
+void act_quantize_ref(const float *x, int64_t n, int scale_elems, act_block *out)
 {
-    act_quantize_rows(x, n, out);
-}
-
-void act_quantize_fine_ref(const float *x, int64_t n, act_block *hi, act_block *lo)
-{
-    act_quantize_rows_fine(x, n, hi, lo);
+    act_quantize_rows(x, n, scale_elems, out);
 }

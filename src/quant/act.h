@@ -1,12 +1,13 @@
-/* act.h: activations as the panel kernels read them: 8-bit integers with one scale per 256.
+/* act.h: activations as the panel kernels read them: 8-bit integers with one scale per 256, or
+ * per 32 for weights that have a scale per 32 themselves.
  *
  * A vector of n floats is ceil(n / 256) blocks; what lies past n in the last block is zero. The
  * sums are there because the kernels multiply unsigned weights: a group's offset or minimum is
  * then one product with the sum of its activations, taken once per vector instead of once per row.
  *
- * A block that holds a value that is not finite gets d = NaN and zero levels: every dot with it is
- * NaN, so a broken activation cannot come out as plausible numbers. A block whose largest value is
- * below ACT_TINY counts as zero (the reciprocal of its scale would overflow). */
+ * Values that share a scale with one that is not finite get d = NaN and zero levels: every dot with
+ * them is NaN, so a broken activation cannot come out as plausible numbers. Where the largest value
+ * is below ACT_TINY all count as zero (the reciprocal of the scale would overflow). */
 #ifndef QUANT_ACT_H
 #define QUANT_ACT_H
 
@@ -20,28 +21,22 @@ enum { ACT_ELEMS = 256 };
  * the order a c b d: a pair of neighbours then meets the pair of 16-bit integers that masking
  * (a, c) or shifting (b, d) makes of four bytes. */
 typedef struct act_block {
-    float d;            /*   0: x[e] ~ d * qs[e] */
-    int8_t qs[256];     /*   4: -127..127 */
-    int16_t sums16[16]; /* 260: sums of 16 levels, even first */
-    int16_t sums32[8];  /* 292: sums of 32 levels, even first */
-    int32_t bias32[8];  /* 308: -128 * (sum of 32 levels), in order */
+    float d[8];         /*   0: x[e] ~ d[e / 32] * qs[e]; all the same when one serves 256 */
+    int8_t qs[256];     /*  32: -127..127 */
+    int16_t sums16[16]; /* 288: sums of 16 levels, even first */
+    int16_t sums32[8];  /* 320: sums of 32 levels, even first */
+    int32_t bias32[8];  /* 336: -128 * (sum of 32 levels), in order */
 } act_block;
-_Static_assert(sizeof(act_block) == 340 && offsetof(act_block, bias32) == 308,
-               "act_block is 340 bytes");
+_Static_assert(sizeof(act_block) == 368 && offsetof(act_block, bias32) == 336,
+               "act_block is 368 bytes");
 
 static inline int64_t act_n_blocks(int64_t n)
 {
     return (n + ACT_ELEMS - 1) / ACT_ELEMS;
 }
 
-/* x [n] -> out [act_n_blocks(n)].  d = amax / 127; level = nearest(x * (127 / amax)), ties to
- * even. */
-void act_quantize_ref(const float *x, int64_t n, act_block *out);
-
-/* The finer format, for matrices that 8 bits hurt: two vectors, to be multiplied like any other
- * two and added. With d = amax / 16256 and level = nearest(x * (16256 / amax)) = 128 * h + l,
- * l in -64..63: `hi` gets the levels h with scale 128 * d, `lo` the levels l with scale d. The
- * result is dot(hi) + dot(lo), in this order. */
-void act_quantize_fine_ref(const float *x, int64_t n, act_block *hi, act_block *lo);
+/* x [n] -> out [act_n_blocks(n)], a scale for every scale_elems (32 or 256) values: d = amax / 127,
+ * level = nearest(x * (127 / amax)), ties to even. */
+void act_quantize_ref(const float *x, int64_t n, int scale_elems, act_block *out);
 
 #endif

@@ -10,23 +10,22 @@
 #include "quant/act.h"
 
 #define ACT_MAX 127.0f
-#define ACT_FINE_MAX 16256.0f /* 128 * 127 */
 
 typedef struct act_scale {
     float d;
     float inverse; /* 0: all levels are zero */
 } act_scale;
 
-/* Magnitudes are compared as bits: of floats that are not negative the larger has the larger bits,
- * and infinity and NaN are above all finite ones. */
-static inline act_scale act_scale_of(const float x[ACT_ELEMS], float level_max)
+/* The scale of n (32 or 256, a constant) values. Magnitudes are compared as bits: of floats that
+ * are not negative the larger has the larger bits, and infinity and NaN are above all finite. */
+static inline act_scale act_scale_of(const float *x, int n)
 {
     uint32_t bits[ACT_ELEMS];
     uint32_t max = 0;
     float abs_max;
 
-    memcpy(bits, x, sizeof(bits));
-    for (int e = 0; e < ACT_ELEMS; e++) {
+    memcpy(bits, x, (size_t)n * sizeof(bits[0]));
+    for (int e = 0; e < n; e++) {
         const uint32_t magnitude = bits[e] & 0x7fffffff;
         max = magnitude > max ? magnitude : max;
     }
@@ -37,24 +36,25 @@ static inline act_scale act_scale_of(const float x[ACT_ELEMS], float level_max)
     if (abs_max < ACT_TINY) {
         return (act_scale){0, 0};
     }
-    return (act_scale){abs_max / level_max, level_max / abs_max};
+    return (act_scale){abs_max / ACT_MAX, ACT_MAX / abs_max};
 }
 
 /* Next to 1.5 * 2^23 the floats are the integers: adding rounds to nearest, ties to even. */
-static inline void act_levels(const float x[ACT_ELEMS], float inverse, int32_t levels[ACT_ELEMS])
+static inline void act_levels(const float *x, int n, float inverse, int8_t *levels)
 {
     float shifted[ACT_ELEMS];
+    int32_t bits[ACT_ELEMS];
 
     if (inverse == 0) { /* x may be infinite or NaN */
-        memset(levels, 0, ACT_ELEMS * sizeof(levels[0]));
+        memset(levels, 0, (size_t)n);
         return;
     }
-    for (int e = 0; e < ACT_ELEMS; e++) {
+    for (int e = 0; e < n; e++) {
         shifted[e] = x[e] * inverse + 12582912.0f;
     }
-    memcpy(levels, shifted, sizeof(shifted));
-    for (int e = 0; e < ACT_ELEMS; e++) {
-        levels[e] -= 0x4b400000;
+    memcpy(bits, shifted, (size_t)n * sizeof(bits[0]));
+    for (int e = 0; e < n; e++) {
+        levels[e] = (int8_t)(bits[e] - 0x4b400000);
     }
 }
 
@@ -90,39 +90,29 @@ static inline const float *act_padded(const float *x, int64_t n, float padded[AC
     return padded;
 }
 
-static inline void act_quantize_rows(const float *x, int64_t n, act_block *out)
+/* 256 values, a scale for every n (32 or 256, a constant). */
+static inline void act_quantize_block(const float *x, int n, act_block *out)
+{
+    for (int first = 0; first < ACT_ELEMS; first += n) {
+        const act_scale s = act_scale_of(x + first, n);
+        act_levels(x + first, n, s.inverse, out->qs + first);
+        for (int i = first / 32; i < (first + n) / 32; i++) {
+            out->d[i] = s.d;
+        }
+    }
+    act_sums(out);
+}
+
+static inline void act_quantize_rows(const float *x, int64_t n, int scale_elems, act_block *out)
 {
     for (; n > 0; n -= ACT_ELEMS, x += ACT_ELEMS, out++) {
         float padded[ACT_ELEMS];
-        int32_t levels[ACT_ELEMS];
         const float *block = act_padded(x, n, padded);
-        const act_scale s = act_scale_of(block, ACT_MAX);
-        act_levels(block, s.inverse, levels);
-        out->d = s.d;
-        for (int e = 0; e < ACT_ELEMS; e++) {
-            out->qs[e] = (int8_t)levels[e];
+        if (scale_elems == 32) {
+            act_quantize_block(block, 32, out);
+        } else {
+            act_quantize_block(block, ACT_ELEMS, out);
         }
-        act_sums(out);
-    }
-}
-
-static inline void act_quantize_rows_fine(const float *x, int64_t n, act_block *hi, act_block *lo)
-{
-    for (; n > 0; n -= ACT_ELEMS, x += ACT_ELEMS, hi++, lo++) {
-        float padded[ACT_ELEMS];
-        int32_t levels[ACT_ELEMS];
-        const float *block = act_padded(x, n, padded);
-        const act_scale s = act_scale_of(block, ACT_FINE_MAX);
-        act_levels(block, s.inverse, levels);
-        hi->d = 128.0f * s.d;
-        lo->d = s.d;
-        for (int e = 0; e < ACT_ELEMS; e++) {
-            const int32_t h = (levels[e] + 64) >> 7;
-            hi->qs[e] = (int8_t)h;
-            lo->qs[e] = (int8_t)(levels[e] - 128 * h);
-        }
-        act_sums(hi);
-        act_sums(lo);
     }
 }
 

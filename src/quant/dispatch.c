@@ -23,6 +23,13 @@ static bool has_avx2(void)
            __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
 }
 
+static bool has_avx2_vnni(void)
+{
+    unsigned eax, ebx, ecx, edx;
+
+    return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & 1u << 4) != 0;
+}
+
 static bool has_avx512(void)
 {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -50,6 +57,7 @@ static bool always(void)
 }
 
 typedef struct candidate {
+    const char *name;
     const kernels *table;
     bool (*runs_here)(void);
 } candidate;
@@ -57,12 +65,14 @@ typedef struct candidate {
 /* Best first. */
 static const candidate CANDIDATES[] = {
 #if defined(__x86_64__)
-    {&kernels_avx512, has_avx512},
-    {&kernels_avx2, has_avx2},
+    {"avx512", &kernels_avx512, has_avx512},
+    {"avx2", &kernels_avx2, has_avx2},
+    {"avx2_vnni", &kernels_avx2, has_avx2_vnni},
 #elif defined(__aarch64__)
-    {&kernels_neon, always}, /* part of every ARMv8-A core */
+    {"neon", &kernels_neon, always}, /* part of every ARMv8-A core */
+    {"neon_dot", &kernels_neon, has_dot_product},
 #endif
-    {&kernels_scalar, always},
+    {"scalar", &kernels_scalar, always},
 };
 
 typedef struct panel_candidate {
@@ -73,6 +83,7 @@ typedef struct panel_candidate {
 static const panel_candidate PANEL_CANDIDATES[] = {
 #if defined(__x86_64__)
     {&panel_kernels_avx512, has_avx512_vnni},
+    {&panel_kernels_avx2_vnni, has_avx2_vnni},
     {&panel_kernels_avx2, has_avx2},
 #elif defined(__aarch64__)
     {&panel_kernels_neon_dot, has_dot_product},
@@ -90,7 +101,7 @@ const kernels *kernels_get(const char *name)
 {
     for (size_t i = 0; i < sizeof(CANDIDATES) / sizeof(CANDIDATES[0]); i++) {
         const candidate *c = &CANDIDATES[i];
-        if (is_asked_for(name, c->table->name) && c->runs_here()) {
+        if (is_asked_for(name, c->name) && c->runs_here()) {
             return c->table;
         }
     }

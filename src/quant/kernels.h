@@ -20,16 +20,16 @@
 typedef struct kernels {
     const char *name; /* "scalar" "avx2" "avx512" "neon" */
     /* x [n] of `type` blocks, at any address -> y [n]. A type that is not quant_supported gives
-     * NaN, here and in vec_dot. */
+     * NaN. */
     void (*dequantize_row)(dtype type, const void *x, float *y, int64_t n);
     /* The blocks that quantize_row_ref (quant.h) makes, bit for bit, faster; same contract. */
     void (*quantize_row)(dtype type, const float *x, void *y, int64_t n);
     float (*vec_dot_f32)(const float *x, const float *y, int64_t n);
-    /* out[j * out_stride] = vec_dot_f32(w, x + j * x_stride, n) for j < n_x */
-    void (*vec_dot_f32_batch)(const float *w, const float *x, int64_t x_stride, int64_t n_x,
-                              int64_t n, float *out, int64_t out_stride);
-    /* dots of one weight row in its stored type: as if dequantised, then vec_dot_f32 */
-    float (*vec_dot)(dtype type, const void *w, const float *x, int64_t n);
+    /* Rows of a plain type (f32 f16 bf16; panel.h is for the others), one after the other, times
+     * vectors: out[j * out_stride + r] = vec_dot_f32(row r as floats, x + j * x_stride, cols) for
+     * r < n_rows, j < n_x. */
+    void (*matmul_plain)(dtype type, const void *rows, int64_t n_rows, int64_t cols, const float *x,
+                         int64_t x_stride, int64_t n_x, float *out, int64_t out_stride);
     /* y[i] = fma(a, x[i], y[i]) */
     void (*vec_mad_f32)(float *y, const float *x, float a, int64_t n);
     /* Attention of n_head query heads over the keys and values of their kv head, which are f16 or
@@ -54,7 +54,9 @@ typedef struct kernels {
 } kernels;
 
 /* The best table that this CPU runs, or the one that the environment (resolved by main, passed in)
- * asks for by name; NULL name = best. NULL when the name is unknown or the CPU lacks it. */
+ * asks for by name; NULL name = best. NULL when the name is unknown or the CPU lacks it. A set that
+ * adds dot products of integers to another (panel.h: "avx2_vnni", "neon_dot") has that one's table
+ * here. */
 const kernels *kernels_get(const char *name);
 /* exp of the kernels, one value: |relative error| < 2e-7; exp(-inf)=0, NaN stays NaN. */
 float kernel_expf(float x);

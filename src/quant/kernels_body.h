@@ -331,64 +331,7 @@ static float vec_dot_f32(const float *x, const float *y, int64_t n)
     return v16_reduce(dot_add(v16_set1(0), x, y, n));
 }
 
-/* Four dots in one pass over w: four chains of additions instead of one, and w is read once. */
-static void dot_4(const float *w, const float *x, int64_t x_stride, int64_t n, float *out,
-                  int64_t out_stride)
-{
-    const float *x0 = x, *x1 = x0 + x_stride, *x2 = x1 + x_stride, *x3 = x2 + x_stride;
-    v16 s0 = v16_set1(0), s1 = s0, s2 = s0, s3 = s0;
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES) {
-        const v16 wi = v16_load(w + i);
-        s0 = v16_fma(wi, v16_load(x0 + i), s0);
-        s1 = v16_fma(wi, v16_load(x1 + i), s1);
-        s2 = v16_fma(wi, v16_load(x2 + i), s2);
-        s3 = v16_fma(wi, v16_load(x3 + i), s3);
-    }
-    out[0] = v16_reduce(dot_add(s0, w + i, x0 + i, n - i));
-    out[out_stride] = v16_reduce(dot_add(s1, w + i, x1 + i, n - i));
-    out[2 * out_stride] = v16_reduce(dot_add(s2, w + i, x2 + i, n - i));
-    out[3 * out_stride] = v16_reduce(dot_add(s3, w + i, x3 + i, n - i));
-}
-
-static void vec_dot_f32_batch(const float *w, const float *x, int64_t x_stride, int64_t n_x,
-                              int64_t n, float *out, int64_t out_stride)
-{
-    int64_t j = 0;
-
-    for (; j + 4 <= n_x; j += 4) {
-        dot_4(w, x + j * x_stride, x_stride, n, out + j * out_stride, out_stride);
-    }
-    for (; j < n_x; j++) {
-        out[j * out_stride] = vec_dot_f32(w, x + j * x_stride, n);
-    }
-}
-
-static float vec_dot(dtype type, const void *w, const float *x, int64_t n)
-{
-    const block_layout *b = layout_of(type);
-    const uint8_t *block = w;
-    float weights[QK_K];
-    v16 sum = v16_set1(0);
-    int64_t i = 0;
-
-    if (b == NULL) {
-        return NAN;
-    }
-    while (n - i >= b->n_elems) {
-        const int64_t n_blocks = (n - i < QK_K ? n - i : QK_K) / b->n_elems;
-        b->decode(block, weights, n_blocks);
-        sum = dot_add(sum, weights, x + i, n_blocks * b->n_elems);
-        block += (size_t)n_blocks * b->n_bytes;
-        i += n_blocks * b->n_elems;
-    }
-    if (i < n && b->n_elems == LANES) {
-        decode_tail(b, block, weights, n - i);
-        sum = dot_add(sum, weights, x + i, n - i);
-    }
-    return v16_reduce(sum);
-}
+#include "quant/plain_body.h"
 
 /* ---- attention ---- */
 
@@ -512,8 +455,7 @@ const kernels KERNELS_TABLE = {
     .dequantize_row = dequantize_row,
     .quantize_row = quantize_row,
     .vec_dot_f32 = vec_dot_f32,
-    .vec_dot_f32_batch = vec_dot_f32_batch,
-    .vec_dot = vec_dot,
+    .matmul_plain = matmul_plain,
     .attn_scores = attn_scores,
     .attn_values = attn_values,
     .vec_mad_f32 = vec_mad_f32,

@@ -73,27 +73,25 @@ static float vec_dot_f32_scalar(const float *x, const float *y, int64_t n)
     return reduce(partial);
 }
 
-static void vec_dot_f32_batch_scalar(const float *w, const float *x, int64_t x_stride, int64_t n_x,
-                                     int64_t n, float *out, int64_t out_stride)
+static void matmul_plain_scalar(dtype type, const void *rows, int64_t n_rows, int64_t cols,
+                                const float *x, int64_t x_stride, int64_t n_x, float *out,
+                                int64_t out_stride)
 {
-    for (int64_t j = 0; j < n_x; j++) {
-        out[j * out_stride] = vec_dot_f32_scalar(w, x + j * x_stride, n);
-    }
-}
+    const size_t row_bytes = dtype_row_bytes(type, (uint64_t)cols);
 
-static float vec_dot_scalar(dtype type, const void *w, const float *x, int64_t n)
-{
-    float partial[LANES] = {0};
-    float row[QK_K]; /* a whole number of blocks of every type */
-    const uint8_t *bytes = w;
-
-    for (int64_t i = 0; i < n; i += QK_K) {
-        const int64_t m = n - i < QK_K ? n - i : QK_K;
-        dequantize_row_ref(type, bytes, row, m);
-        dot_add(partial, row, x + i, m);
-        bytes += dtype_row_bytes(type, (uint64_t)m);
+    for (int64_t r = 0; r < n_rows; r++) {
+        const uint8_t *row = (const uint8_t *)rows + (size_t)r * row_bytes;
+        for (int64_t j = 0; j < n_x; j++) {
+            float partial[LANES] = {0};
+            for (int64_t k = 0; k < cols; k += QK_K) {
+                const int64_t n = cols - k < QK_K ? cols - k : QK_K;
+                float w[QK_K];
+                dequantize_row_ref(type, row + dtype_row_bytes(type, (uint64_t)k), w, n);
+                dot_add(partial, w, x + j * x_stride + k, n);
+            }
+            out[j * out_stride + r] = reduce(partial);
+        }
     }
-    return reduce(partial);
 }
 
 static void vec_mad_f32_scalar(float *y, const float *x, float a, int64_t n)
@@ -201,8 +199,7 @@ const kernels kernels_scalar = {
     .dequantize_row = dequantize_row_ref,
     .quantize_row = quantize_row_ref,
     .vec_dot_f32 = vec_dot_f32_scalar,
-    .vec_dot_f32_batch = vec_dot_f32_batch_scalar,
-    .vec_dot = vec_dot_scalar,
+    .matmul_plain = matmul_plain_scalar,
     .vec_mad_f32 = vec_mad_f32_scalar,
     .attn_scores = attn_scores_scalar,
     .attn_values = attn_values_scalar,

@@ -11,9 +11,8 @@ typedef struct fields {
 } fields;
 
 static const fields FIELDS[] = {
-    {DTYPE_F32, 0, 1, 0},   {DTYPE_F16, 1, 0, 0},   {DTYPE_BF16, 1, 0, 0},  {DTYPE_Q4_0, 1, 4, 0},
-    {DTYPE_Q8_0, 1, 8, 0},  {DTYPE_Q2_K, 0, 20, 2}, {DTYPE_Q3_K, 0, 27, 1}, {DTYPE_Q4_K, 2, 35, 0},
-    {DTYPE_Q5_K, 2, 43, 0}, {DTYPE_Q6_K, 0, 52, 1},
+    {DTYPE_Q4_0, 1, 4, 0},  {DTYPE_Q8_0, 1, 8, 0},  {DTYPE_Q2_K, 0, 20, 2}, {DTYPE_Q3_K, 0, 27, 1},
+    {DTYPE_Q4_K, 2, 35, 0}, {DTYPE_Q5_K, 2, 43, 0}, {DTYPE_Q6_K, 0, 52, 1},
 };
 
 static const fields *fields_of(dtype type)
@@ -31,9 +30,12 @@ bool panel_supported(dtype type)
     return fields_of(type) != NULL;
 }
 
-bool panel_takes_act(dtype type)
+int panel_act_scale(dtype type)
 {
-    return fields_of(type) != NULL && dtype_get(type)->is_quantized;
+    if (!panel_supported(type)) {
+        return 0;
+    }
+    return dtype_get(type)->block_elems == 32 ? 32 : ACT_ELEMS;
 }
 
 uint64_t panel_bytes(dtype type, uint64_t cols)

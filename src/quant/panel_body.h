@@ -57,7 +57,7 @@ INLINE int n_blocks_32(const job *j, int64_t k)
     return (int)(j->cols - k < ACT_ELEMS ? (j->cols - k) / 32 : ACT_ELEMS / 32);
 }
 
-/* ---- one vector, or two that share the decoding (a fine activation is two) ---- */
+/* ---- one vector, or two that share the decoding ---- */
 
 enum { MAX_FEW = 2 };
 
@@ -116,15 +116,12 @@ INLINE void dot_groups(dtype type, int n, const uint8_t *b, const act_block *x, 
     }
 }
 
-INLINE void dot_blocks_32(dtype type, int n, const uint8_t *b, const act_block *x, int64_t stride,
-                          int n_32, v16 totals[MAX_FEW])
+/* The same for types of blocks of 32, added to acc. */
+INLINE void add_blocks_32(dtype type, int n, const uint8_t *b, const act_block *x, int64_t stride,
+                          int n_32, v16 acc[MAX_FEW])
 {
     const int block_bytes = type == DTYPE_Q8_0 ? 544 : 288;
 
-    UNROLL
-    for (int v = 0; v < n; v++) {
-        totals[v] = v16_set1(0);
-    }
     for (int i = 0; i < n_32; i++, b += block_bytes) {
         s16 sums[MAX_FEW];
         UNROLL
@@ -142,7 +139,8 @@ INLINE void dot_blocks_32(dtype type, int n, const uint8_t *b, const act_block *
         }
         UNROLL
         for (int v = 0; v < n; v++) {
-            totals[v] = v16_fma(v16_from_f16(b), v16_from_s16(sums[v]), totals[v]);
+            const v16 d = v16_mul(v16_from_f16(b), v16_set1((x + v * stride)->d[i]));
+            acc[v] = v16_fma(d, v16_from_s16(sums[v]), acc[v]);
         }
     }
 }
@@ -171,13 +169,13 @@ INLINE void few_act(dtype type, int n, const job *j)
                 prefetch(type, b, PREFETCH_BYTES);
             }
             if (is_signed(type)) {
-                dot_blocks_32(type, n, b, x, j->x.stride, n_blocks_32(j, k), totals);
-            } else {
-                dot_groups(type, n, b, x, j->x.stride, totals);
+                add_blocks_32(type, n, b, x, j->x.stride, n_blocks_32(j, k), acc);
+                continue;
             }
+            dot_groups(type, n, b, x, j->x.stride, totals);
             UNROLL
             for (int v = 0; v < n; v++) {
-                acc[v] = v16_fma(v16_set1((x + v * j->x.stride)->d), totals[v], acc[v]);
+                acc[v] = v16_fma(v16_set1((x + v * j->x.stride)->d[0]), totals[v], acc[v]);
             }
         }
         UNROLL
@@ -187,31 +185,7 @@ INLINE void few_act(dtype type, int n, const job *j)
     }
 }
 
-INLINE void vector_plain(dtype type, const job *j)
-{
-    const float *x = j->x.data;
-
-    for (int64_t row = 0; row < j->n_rows; row += LANES) {
-        const uint8_t *panel = j->panels + (size_t)(row / LANES) * j->one_panel_bytes;
-        v16 chains[4] = {v16_set1(0), v16_set1(0), v16_set1(0), v16_set1(0)};
-        int64_t k = 0;
-        for (; k + 4 <= j->cols; k += 4) {
-            UNROLL
-            for (int c = 0; c < 4; c++) {
-                const v16 w = plain_weights_of(type, panel, k + c);
-                chains[c] = v16_fma(w, v16_set1(x[k + c]), chains[c]);
-            }
-        }
-        for (int c = 0; k + c < j->cols; c++) {
-            const v16 w = plain_weights_of(type, panel, k + c);
-            chains[c] = v16_fma(w, v16_set1(x[k + c]), chains[c]);
-        }
-        store_rows(j, 0, row,
-                   v16_add(v16_add(chains[0], chains[2]), v16_add(chains[1], chains[3])));
-    }
-}
-
-/* ---- many vectors, 8-bit activations ---- */
+/* ---- many vectors ---- */
 
 /* 256 columns of one panel. */
 typedef struct unpacked {
@@ -260,7 +234,7 @@ typedef s16 tile_sums[TILE_PANELS][TILE_VECTORS];
 
 INLINE void tile_add(const act_block *x, float *acc, int p, v16 s)
 {
-    v16_store(acc + LANES * p, v16_fma(v16_set1(x->d), s, v16_load(acc + LANES * p)));
+    v16_store(acc + LANES * p, v16_fma(v16_set1(x->d[0]), s, v16_load(acc + LANES * p)));
 }
 
 /* sums[p][v] += 4 * n_steps columns, from step `first` on. */
@@ -356,7 +330,7 @@ INLINE void tile_blocks_32(int n, const unpacked *u, const act_block *x, int64_t
 
     UNROLL
     for (int i = 0; i < TILE_PANELS * n; i++) {
-        totals[i / n][i % n] = v16_set1(0);
+        totals[i / n][i % n] = v16_load(acc + (i % n * TILE_PANELS + i / n) * LANES);
     }
     for (int b = 0; b < n_32; b++) {
         tile_sums sums;
@@ -368,13 +342,13 @@ INLINE void tile_blocks_32(int n, const unpacked *u, const act_block *x, int64_t
         UNROLL
         for (int i = 0; i < TILE_PANELS * n; i++) {
             const v16 sum = v16_from_s16(sums[i / n][i % n]);
-            totals[i / n][i % n] = v16_fma(v16_load(u[i / n].d[b]), sum, totals[i / n][i % n]);
+            const v16 d = v16_mul(v16_load(u[i / n].d[b]), v16_set1((x + i % n * stride)->d[b]));
+            totals[i / n][i % n] = v16_fma(d, sum, totals[i / n][i % n]);
         }
     }
     UNROLL
     for (int i = 0; i < TILE_PANELS * n; i++) {
-        const int p = i / n, v = i % n;
-        tile_add(x + v * stride, acc + v * TILE_PANELS * LANES, p, totals[p][v]);
+        v16_store(acc + (i % n * TILE_PANELS + i / n) * LANES, totals[i / n][i % n]);
     }
 }
 
@@ -388,39 +362,81 @@ INLINE void tile_act(dtype type, int n, const unpacked *u, const act_block *x, i
     }
 }
 
-/* n_x <= N_CHUNK vectors from `first` on times the TILE_PANELS panels from `row` on. */
+/* Some tiles of one width, and what of the next columns is fetched meanwhile: a few lines beside
+ * each tile, because the processor keeps only so many under way. */
+typedef struct tile_run {
+    const unpacked *u;
+    const act_block *x;
+    int64_t stride, n_tiles;
+    int n_32;
+    float *acc;
+    const uint8_t *ahead[TILE_PANELS];
+    int64_t n_lines_each;
+} tile_run;
+
+INLINE void run_tiles(dtype type, int n, tile_run *r)
+{
+    for (int64_t i = 0; i < r->n_tiles; i++) {
+        for (int64_t line = 0; line < r->n_lines_each; line++) {
+            UNROLL
+            for (int p = 0; p < TILE_PANELS; p++) {
+                __builtin_prefetch(r->ahead[p] + 64 * line);
+            }
+        }
+        UNROLL
+        for (int p = 0; p < TILE_PANELS; p++) {
+            r->ahead[p] += 64 * r->n_lines_each;
+        }
+        tile_act(type, n, r->u, r->x, r->stride, r->n_32, r->acc);
+        r->x += n * r->stride;
+        r->acc += n * TILE_PANELS * LANES;
+    }
+}
+
+INLINE void run_tiles_of(dtype type, int64_t n, tile_run *r)
+{
+    switch (n) {
+    case 1: run_tiles(type, 1, r); break;
+    case 2: run_tiles(type, 2, r); break;
+    case 3: run_tiles(type, 3, r); break;
+    case 4: run_tiles(type, 4, r); break;
+#if TILE_VECTORS > 4
+    case 5: run_tiles(type, 5, r); break;
+    case 6: run_tiles(type, 6, r); break;
+#endif
+    default: break;
+    }
+}
+
+/* n_x <= N_CHUNK vectors from `first` on times the TILE_PANELS panels from `row` on. Tiles are as
+ * equal as they can be: a narrow one waits for its own sums. */
 INLINE void panels_act(dtype type, const job *j, int64_t row, int64_t first, int64_t n_x)
 {
     const size_t bytes_256 = bytes_of_256(type);
     const int64_t stride = j->x.stride;
+    const int64_t n_tiles = (n_x + TILE_VECTORS - 1) / TILE_VECTORS;
     unpacked u[TILE_PANELS] __attribute__((aligned(64)));
     float acc[N_CHUNK * TILE_PANELS * LANES] __attribute__((aligned(64)));
 
     memset(acc, 0, (size_t)n_x * TILE_PANELS * LANES * sizeof(float));
     for (int64_t k = 0; k < j->cols; k += ACT_ELEMS) {
-        const act_block *x = (const act_block *)j->x.data + first * stride + k / ACT_ELEMS;
+        const act_block *x = j->x.data + first * stride + k / ACT_ELEMS;
         const int n_32 = n_blocks_32(j, k);
-        float *a = acc;
-        int64_t v = 0;
+        tile_run r = {.u = u, .x = x, .stride = stride, .n_32 = n_32, .acc = acc,
+                      .n_lines_each = (int64_t)(bytes_256 / 64 + n_tiles - 1) / n_tiles};
         for (int p = 0; p < TILE_PANELS; p++) {
             const uint8_t *b = panel_at(j, row, p) + (size_t)(k / ACT_ELEMS) * bytes_256;
-            prefetch(type, b, bytes_256);
+            r.ahead[p] = b + bytes_256;
             if (is_signed(type)) {
                 unpack_blocks_32(type, b, &u[p], n_32);
             } else {
                 unpack_groups(type, b, &u[p]);
             }
         }
-        for (; v + TILE_VECTORS <= n_x; v += TILE_VECTORS) {
-            tile_act(type, TILE_VECTORS, u, x + v * stride, stride, n_32, a);
-            a += TILE_VECTORS * TILE_PANELS * LANES;
-        }
-        for (; v + 2 <= n_x; v += 2, a += 2 * TILE_PANELS * LANES) {
-            tile_act(type, 2, u, x + v * stride, stride, n_32, a);
-        }
-        if (v < n_x) {
-            tile_act(type, 1, u, x + v * stride, stride, n_32, a);
-        }
+        r.n_tiles = n_x % n_tiles;
+        run_tiles_of(type, n_x / n_tiles + 1, &r);
+        r.n_tiles = n_tiles - n_x % n_tiles;
+        run_tiles_of(type, n_x / n_tiles, &r);
     }
     for (int64_t v = 0; v < n_x; v++) {
         for (int p = 0; p < TILE_PANELS && row + LANES * p < j->n_rows; p++) {
@@ -441,85 +457,7 @@ INLINE void matrix_act(dtype type, const job *j)
     }
 }
 
-/* ---- many vectors, floats ---- */
-
-enum { PLAIN_CHUNK_COLS = 256 };
-
-/* n vectors (a constant) times the TILE_PANELS panels from `row` on. Four chains at a time do not
- * fit the registers next to enough vectors: one after the other, over columns that stay in the L1
- * cache. */
-INLINE void tile_plain(dtype type, int n, const job *j, int64_t row, int64_t first)
-{
-    const float *x = (const float *)j->x.data + first * j->x.stride;
-    const uint8_t *panels[TILE_PANELS];
-    float chains[4][TILE_PANELS * PLAIN_VECTORS][LANES] __attribute__((aligned(64)));
-
-    for (int p = 0; p < TILE_PANELS; p++) {
-        panels[p] = panel_at(j, row, p);
-    }
-    memset(chains, 0, sizeof(chains));
-    for (int64_t begin = 0; begin < j->cols; begin += PLAIN_CHUNK_COLS) {
-        const int64_t left = j->cols - begin;
-        const int64_t end = begin + (left < PLAIN_CHUNK_COLS ? left : PLAIN_CHUNK_COLS);
-        for (int c = 0; c < 4; c++) {
-            v16 acc[TILE_PANELS * PLAIN_VECTORS];
-            UNROLL
-            for (int i = 0; i < TILE_PANELS * n; i++) {
-                acc[i] = v16_load(chains[c][i]);
-            }
-            for (int64_t k = begin + c; k < end; k += 4) {
-                v16 w[TILE_PANELS];
-                UNROLL
-                for (int p = 0; p < TILE_PANELS; p++) {
-                    w[p] = plain_weights_of(type, panels[p], k);
-                }
-                UNROLL
-                for (int v = 0; v < n; v++) {
-                    const v16 xv = v16_set1(x[v * j->x.stride + k]);
-                    UNROLL
-                    for (int p = 0; p < TILE_PANELS; p++) {
-                        acc[p * n + v] = v16_fma(w[p], xv, acc[p * n + v]);
-                    }
-                }
-            }
-            UNROLL
-            for (int i = 0; i < TILE_PANELS * n; i++) {
-                v16_store(chains[c][i], acc[i]);
-            }
-        }
-    }
-    for (int i = 0; i < TILE_PANELS * n && row + LANES * (i / n) < j->n_rows; i++) {
-        store_rows(j, first + i % n, row + LANES * (i / n),
-                   v16_add(v16_add(v16_load(chains[0][i]), v16_load(chains[2][i])),
-                           v16_add(v16_load(chains[1][i]), v16_load(chains[3][i]))));
-    }
-}
-
-INLINE void matrix_plain(dtype type, const job *j)
-{
-    for (int64_t first = 0; first < j->x.n; first += N_CHUNK) {
-        const int64_t end = j->x.n - first < N_CHUNK ? j->x.n : first + N_CHUNK;
-        for (int64_t row = 0; row < j->n_rows; row += TILE_PANELS * LANES) {
-            int64_t v = first;
-            for (; v + PLAIN_VECTORS <= end; v += PLAIN_VECTORS) {
-                tile_plain(type, PLAIN_VECTORS, j, row, v);
-            }
-            for (; v + 2 <= end; v += 2) {
-                tile_plain(type, 2, j, row, v);
-            }
-            if (v < end) {
-                tile_plain(type, 1, j, row, v);
-            }
-        }
-    }
-}
-
 /* ---- the table ---- */
-
-#define FOR_PLAIN(name, type)                                                     \
-    static void name##_vector(const job *j) { vector_plain(type, j); }            \
-    static void name##_matrix(const job *j) { matrix_plain(type, j); }            \
-    static void name(const job *j) { (j->x.n == 1 ? name##_vector : name##_matrix)(j); }
 
 #define FOR_ACT(name, type)                                                       \
     static void name##_vector(const job *j) { few_act(type, 1, j); }              \
@@ -530,9 +468,6 @@ INLINE void matrix_plain(dtype type, const job *j)
         (j->x.n == 1 ? name##_vector : j->x.n == 2 ? name##_pair : name##_matrix)(j); \
     }
 
-FOR_PLAIN(matmul_f32, DTYPE_F32)
-FOR_PLAIN(matmul_f16, DTYPE_F16)
-FOR_PLAIN(matmul_bf16, DTYPE_BF16)
 FOR_ACT(matmul_q4_0, DTYPE_Q4_0)
 FOR_ACT(matmul_q8_0, DTYPE_Q8_0)
 FOR_ACT(matmul_q2_K, DTYPE_Q2_K)
@@ -547,9 +482,6 @@ static void matmul(dtype type, const void *panels, int64_t n_rows, int64_t cols,
     const job j = {panels, panel_bytes(type, (uint64_t)cols), n_rows, cols, x, out, out_stride};
 
     switch (type) {
-    case DTYPE_F32: matmul_f32(&j); break;
-    case DTYPE_F16: matmul_f16(&j); break;
-    case DTYPE_BF16: matmul_bf16(&j); break;
     case DTYPE_Q4_0: matmul_q4_0(&j); break;
     case DTYPE_Q8_0: matmul_q8_0(&j); break;
     case DTYPE_Q2_K: matmul_q2_K(&j); break;
@@ -565,5 +497,4 @@ const panel_kernels PANEL_TABLE = {
     .name = PANEL_NAME,
     .matmul = matmul,
     .act_quantize = act_quantize_rows,
-    .act_quantize_fine = act_quantize_rows_fine,
 };

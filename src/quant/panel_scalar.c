@@ -152,19 +152,22 @@ static int32_t sum_group(const int8_t *x, int n)
     return sum;
 }
 
-/* S of panel.h. */
-static float block_dot(dtype type, const plain_block *p, const act_block *x, int64_t n)
+/* acc and n / 32 blocks with a scale each. */
+static float add_blocks_32(const plain_block *p, const act_block *x, int64_t n, float acc)
+{
+    for (int i = 0; i < n / 32; i++) {
+        const int32_t sum = dot_group(p->levels + 32 * i, x->qs + 32 * i, 32);
+        acc = fmaf(p->d[i] * x->d[i], (float)sum, acc);
+    }
+    return acc;
+}
+
+/* S of panel.h, of a K type. */
+static float block_dot(dtype type, const plain_block *p, const act_block *x)
 {
     const bool has_mins = type == DTYPE_Q2_K || type == DTYPE_Q4_K || type == DTYPE_Q5_K;
     int32_t sum = 0, sum_mins = 0;
 
-    if (type == DTYPE_Q8_0 || type == DTYPE_Q4_0) {
-        float s = 0;
-        for (int i = 0; i < n / 32; i++) {
-            s = fmaf(p->d[i], (float)dot_group(p->levels + 32 * i, x->qs + 32 * i, 32), s);
-        }
-        return s;
-    }
     for (int g = 0; g < QK_K / p->group_elems; g++) {
         const int first = p->group_elems * g;
         sum += p->scales[g] * dot_group(p->levels + first, x->qs + first, p->group_elems);
@@ -174,8 +177,8 @@ static float block_dot(dtype type, const plain_block *p, const act_block *x, int
                     : p->d[0] * (float)sum;
 }
 
-static void matmul_row_act(dtype type, const uint8_t *panel, int lane, int64_t cols, panel_x x,
-                           float *out, int64_t out_stride)
+static void matmul_row(dtype type, const uint8_t *panel, int lane, int64_t cols, panel_x x,
+                       float *out, int64_t out_stride)
 {
     const int64_t block_elems = dtype_get(type)->block_elems;
     float acc[N_VECTORS] = {0};
@@ -187,8 +190,12 @@ static void matmul_row_act(dtype type, const uint8_t *panel, int lane, int64_t c
         panel_take_blocks(type, panel, lane, k / block_elems, n / block_elems, row);
         read_row(type, row, n, &p);
         for (int64_t j = 0; j < x.n; j++) {
-            const act_block *b = (const act_block *)x.data + j * x.stride + k / ACT_ELEMS;
-            acc[j] = fmaf(b->d, block_dot(type, &p, b, n), acc[j]);
+            const act_block *b = x.data + j * x.stride + k / ACT_ELEMS;
+            if (block_elems == 32) {
+                acc[j] = add_blocks_32(&p, b, n, acc[j]);
+            } else {
+                acc[j] = fmaf(b->d[0], block_dot(type, &p, b), acc[j]);
+            }
         }
     }
     for (int64_t j = 0; j < x.n; j++) {
@@ -196,44 +203,18 @@ static void matmul_row_act(dtype type, const uint8_t *panel, int lane, int64_t c
     }
 }
 
-static void matmul_row_plain(dtype type, const uint8_t *panel, int lane, int64_t cols, panel_x x,
-                             float *out, int64_t out_stride)
-{
-    float chains[N_VECTORS][4] = {{0}};
-
-    for (int64_t k = 0; k < cols; k += ACT_ELEMS) {
-        const int64_t n = cols - k < ACT_ELEMS ? cols - k : ACT_ELEMS;
-        uint8_t row[MAX_ROW_BYTES];
-        float w[ACT_ELEMS];
-        panel_take_blocks(type, panel, lane, k, n, row);
-        dequantize_row_ref(type, row, w, n);
-        for (int64_t j = 0; j < x.n; j++) {
-            const float *xj = (const float *)x.data + j * x.stride + k;
-            for (int64_t i = 0; i < n; i++) {
-                chains[j][i % 4] = fmaf(w[i], xj[i], chains[j][i % 4]);
-            }
-        }
-    }
-    for (int64_t j = 0; j < x.n; j++) {
-        out[j * out_stride] = (chains[j][0] + chains[j][2]) + (chains[j][1] + chains[j][3]);
-    }
-}
-
 static void matmul_scalar(dtype type, const void *panels, int64_t n_rows, int64_t cols, panel_x x,
                           float *out, int64_t out_stride)
 {
-    const bool takes_act = panel_takes_act(type);
     const size_t one_panel_bytes = panel_bytes(type, (uint64_t)cols);
-    const size_t elem_bytes = takes_act ? sizeof(act_block) : sizeof(float);
 
     for (int64_t r = 0; r < n_rows; r++) {
         const uint8_t *panel = (const uint8_t *)panels + (size_t)(r / PANEL_ROWS) * one_panel_bytes;
         const int lane = (int)(r % PANEL_ROWS);
         for (int64_t j = 0; j < x.n; j += N_VECTORS) {
-            const panel_x some = {(const uint8_t *)x.data + (size_t)(j * x.stride) * elem_bytes,
-                                  x.stride, x.n - j < N_VECTORS ? x.n - j : N_VECTORS};
-            (takes_act ? matmul_row_act : matmul_row_plain)(type, panel, lane, cols, some,
-                                                            out + j * out_stride + r, out_stride);
+            const panel_x some = {x.data + j * x.stride, x.stride,
+                                  x.n - j < N_VECTORS ? x.n - j : N_VECTORS};
+            matmul_row(type, panel, lane, cols, some, out + j * out_stride + r, out_stride);
         }
     }
 }
@@ -242,5 +223,4 @@ const panel_kernels panel_kernels_scalar = {
     .name = "scalar",
     .matmul = matmul_scalar,
     .act_quantize = act_quantize_ref,
-    .act_quantize_fine = act_quantize_fine_ref,
 };

@@ -4,21 +4,27 @@
  * The multiply of bytes adds pairs of products into 16 bits and saturates. A part therefore stays
  * in 16 bits, two sums per row, for as many steps as cannot overflow; the multiply by the scale
  * widens it. Signed weights go in as magnitudes with their signs moved to the activations: at most
- * 2 * 128 * 127, which fits. */
+ * 2 * 128 * 127, which fits. AVX-VNNI adds four products into 32 bits and has neither trouble:
+ * there everything is as in AVX-512. */
 #ifndef QUANT_PANEL_SIMD_AVX2_H
 #define QUANT_PANEL_SIMD_AVX2_H
 
 #include "quant/simd_avx2.h"
 
-enum { TILE_PANELS = 1, TILE_VECTORS = 4, PLAIN_VECTORS = 6, CAN_PRESCALE = 0, SIGNED_BIAS = 0 };
+#define TILE_VECTORS 4
+#if defined(__AVXVNNI__)
+enum { TILE_PANELS = 1, CAN_PRESCALE = 1, SIGNED_BIAS = 128 };
+#else
+enum { TILE_PANELS = 1, CAN_PRESCALE = 0, SIGNED_BIAS = 0 };
+#endif
 
 typedef struct w64 {
     __m256i lo, hi; /* rows 0..7, 8..15 */
 } w64;
 typedef __m256i x4;
 typedef w64 s16;
-typedef w64 part; /* pairs of 16-bit sums */
-typedef w64 scl;  /* each scale twice, in 16 bits */
+typedef w64 part; /* pairs of 16-bit sums; with VNNI 32-bit sums */
+typedef w64 scl;  /* each scale twice, in 16 bits; with VNNI once, in 32 bits */
 
 static inline w64 w64_load(const void *p)
 {
@@ -69,11 +75,46 @@ static inline x4 x4_load(const void *p) { return _mm256_set1_epi32(load_int(p));
 /* A compiler may add in any order; the one written is the one that fits 16 registers. */
 #define IN_ORDER(v) __asm__("" : "+x"((v).lo), "+x"((v).hi))
 
-#define PART_STEPS(max) (32767 / (2 * 127 * (max)))
 static inline part part_zero(void)
 {
     return (part){_mm256_setzero_si256(), _mm256_setzero_si256()};
 }
+
+#if defined(__AVXVNNI__)
+#define PART_STEPS(max) 64
+static inline part dot_part(part p, w64 w, x4 x)
+{
+    p.lo = _mm256_dpbusd_avx_epi32(p.lo, w.lo, x);
+    p.hi = _mm256_dpbusd_avx_epi32(p.hi, w.hi, x);
+    IN_ORDER(p);
+    return p;
+}
+
+static inline scl scl_unsigned(w64 quads, int i)
+{
+    const __m256i low = _mm256_set1_epi32(255);
+    return (scl){_mm256_and_si256(_mm256_srli_epi32(quads.lo, 8 * i), low),
+                 _mm256_and_si256(_mm256_srli_epi32(quads.hi, 8 * i), low)};
+}
+static inline scl scl_signed(w64 quads, int i)
+{
+    return (scl){_mm256_srai_epi32(_mm256_slli_epi32(quads.lo, 24 - 8 * i), 24),
+                 _mm256_srai_epi32(_mm256_slli_epi32(quads.hi, 24 - 8 * i), 24)};
+}
+static inline __m256i scaled_8(__m256i w, __m256i s)
+{
+    const __m256i twice = _mm256_or_si256(s, _mm256_slli_epi32(s, 16));
+    const __m256i low = _mm256_set1_epi16(255);
+    const __m256i even = _mm256_mullo_epi16(_mm256_and_si256(w, low), twice);
+    const __m256i odd = _mm256_mullo_epi16(_mm256_srli_epi16(w, 8), twice);
+    return _mm256_or_si256(_mm256_and_si256(even, low), _mm256_slli_epi16(odd, 8));
+}
+static inline w64 w64_scaled(w64 w, scl s)
+{
+    return (w64){scaled_8(w.lo, s.lo), scaled_8(w.hi, s.hi)};
+}
+#else
+#define PART_STEPS(max) (32767 / (2 * 127 * (max)))
 static inline part dot_part(part p, w64 w, x4 x)
 {
     p.lo = _mm256_add_epi16(p.lo, _mm256_maddubs_epi16(w.lo, x));
@@ -104,10 +145,24 @@ static inline w64 w64_scaled(w64 w, scl s) /* never used, as CAN_PRESCALE is 0 *
     (void)s;
     return w;
 }
+#endif
+
 static inline void scl_store(void *p, scl v) { w64_store(p, v); }
 static inline scl scl_load(const void *p) { return w64_load(p); }
 
 static inline s16 s16_zero(void) { return part_zero(); }
+#if defined(__AVXVNNI__)
+static inline s16 s16_add_scaled(s16 sum, part p, scl s)
+{
+    return (s16){_mm256_add_epi32(sum.lo, _mm256_mullo_epi32(p.lo, s.lo)),
+                 _mm256_add_epi32(sum.hi, _mm256_mullo_epi32(p.hi, s.hi))};
+}
+static inline s16 s16_add_pairs(s16 sum, w64 pairs, x4 x)
+{
+    return (s16){_mm256_dpwssd_avx_epi32(sum.lo, pairs.lo, x),
+                 _mm256_dpwssd_avx_epi32(sum.hi, pairs.hi, x)};
+}
+#else
 static inline s16 s16_add_scaled(s16 sum, part p, scl s)
 {
     return (s16){_mm256_add_epi32(sum.lo, _mm256_madd_epi16(p.lo, s.lo)),
@@ -118,6 +173,7 @@ static inline s16 s16_add_pairs(s16 sum, w64 pairs, x4 x)
     return (s16){_mm256_add_epi32(sum.lo, _mm256_madd_epi16(pairs.lo, x)),
                  _mm256_add_epi32(sum.hi, _mm256_madd_epi16(pairs.hi, x))};
 }
+#endif
 static inline s16 s16_sub_shl(s16 a, s16 b, int n)
 {
     return (s16){_mm256_sub_epi32(a.lo, _mm256_slli_epi32(b.lo, n)),
@@ -144,6 +200,14 @@ static inline w64 pairs_signed(w64 quads, int odd)
     return (w64){_mm256_srai_epi16(high.lo, 8), _mm256_srai_epi16(high.hi, 8)};
 }
 
+#if defined(__AVXVNNI__)
+static inline s16 signed_start(const int32_t *bias)
+{
+    const __m256i start = _mm256_set1_epi32(load_int(bias));
+    return (s16){start, start};
+}
+static inline s16 dot_signed(s16 sum, w64 w, x4 x) { return dot_part(sum, w, x); }
+#else
 static inline s16 signed_start(const int32_t *bias)
 {
     (void)bias;
@@ -161,5 +225,6 @@ static inline s16 dot_signed(s16 sum, w64 w, x4 x)
     IN_ORDER(sum);
     return sum;
 }
+#endif
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "quant/simd_neon.h"
 
-enum { TILE_PANELS = 1, TILE_VECTORS = 4, PLAIN_VECTORS = 6, CAN_PRESCALE = 1, SIGNED_BIAS = 0 };
+#define TILE_VECTORS 4
+enum { TILE_PANELS = 1, CAN_PRESCALE = 1, SIGNED_BIAS = 0 };
 
 typedef struct w64 {
     uint8x16_t v[4]; /* rows 4i .. 4i+3 */

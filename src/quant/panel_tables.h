@@ -8,6 +8,7 @@
 extern const panel_kernels panel_kernels_scalar;
 #if defined(__x86_64__)
 extern const panel_kernels panel_kernels_avx2;
+extern const panel_kernels panel_kernels_avx2_vnni;
 extern const panel_kernels panel_kernels_avx512;
 #elif defined(__aarch64__)
 extern const panel_kernels panel_kernels_neon;

@@ -176,12 +176,4 @@ INLINE v16 finish(dtype type, s16 sum, s16 sum_mins, v16 d, v16 dmin)
     return v16_mul(d, v16_from_s16(s16_sub_shl(sum, sum_mins, offset_bits(type))));
 }
 
-/* Weight k of a plain type. */
-INLINE v16 plain_weights_of(dtype type, const uint8_t *panel, int64_t k)
-{
-    return type == DTYPE_F32    ? v16_load(panel + 64 * k)
-           : type == DTYPE_BF16 ? v16_from_bf16(panel + 32 * k)
-                                : v16_from_f16(panel + 32 * k);
-}
-
 #endif

@@ -8,6 +8,10 @@
 
 #include "quant/expf_poly.h"
 
+enum { PLAIN_ROWS = 2, PLAIN_VECTORS = 3 };
+
+#define IN_REGISTERS(v) ((void)(v)) /* of 16, twelve hold sums */
+
 typedef struct v16 {
     __m256 lo, hi;
 } v16;

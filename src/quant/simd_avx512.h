@@ -7,6 +7,11 @@
 
 #include "quant/expf_poly.h"
 
+enum { PLAIN_ROWS = 8, PLAIN_VECTORS = 3 }; /* of plain_body.h: products in registers */
+
+/* Loaded once: a compiler may load an operand anew at each use, and loads are what is short. */
+#define IN_REGISTERS(v) __asm__("" : "+v"(v))
+
 typedef __m512 v16;  /* 16 floats */
 typedef __m128i b16; /* 16 bytes */
 typedef __mmask16 m16; /* 16 truths */

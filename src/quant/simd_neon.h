@@ -9,6 +9,10 @@
 
 #include "quant/expf_poly.h"
 
+enum { PLAIN_ROWS = 2, PLAIN_VECTORS = 2 };
+
+#define IN_REGISTERS(v) __asm__("" : "+w"((v).a), "+w"((v).b), "+w"((v).c), "+w"((v).d))
+
 typedef struct v16 {
     float32x4_t a, b, c, d;
 } v16;

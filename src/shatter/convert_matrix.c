@@ -56,11 +56,14 @@ static smoe_status grow(uint8_t **data, size_t *cap, uint64_t n_bytes, smoe_err 
 }
 
 /* The largest magnitude that a type is given. The f16 scales inside blocks overflow above some 1e6
- * (q2_K first, at 65504 * 45); no sane weight is near. bf16 rounds the topmost f32 values to
- * infinity. */
+ * (q2_K first, at 65504 * 45); no sane weight is near. f16 ends at 65504; bf16 rounds the topmost
+ * f32 values to infinity. */
 static float limit_of(dtype type)
 {
-    return dtype_get(type)->is_quantized ? 1e6f : type == DTYPE_BF16 ? 3.38e38f : FLT_MAX;
+    return dtype_get(type)->is_quantized ? 1e6f
+           : type == DTYPE_F16           ? 65504.0f
+           : type == DTYPE_BF16          ? 3.38e38f
+                                         : FLT_MAX;
 }
 
 static uint64_t strip_rows_of(dtype type)

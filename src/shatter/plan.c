@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "quant/quant.h"
 
 static const char LFS_MARK[] = "version https://git-lfs";
 
@@ -80,7 +81,7 @@ static smoe_status set_paths(shatter_plan *p, const shatter_options *o, smoe_err
 static smoe_status read_files(shatter_plan *p, const char *dir, const shatter_events *events,
                               smoe_err *err)
 {
-    for (int i = 0; i < N_FILES; i++) {
+    for (int i = 0; i < FILE_COMPILED; i++) {
         text_file *f = &p->files[i];
         char *path = path_join(dir, f->name);
         if (path == NULL) {
@@ -128,22 +129,18 @@ static smoe_status parse_config(shatter_plan *p, const char *dir, smoe_err *err)
 
 /* --- types ------------------------------------------------------------------------------------ */
 
-/* The wanted type, or the next finer one whose block divides a row. */
+/* The wanted type, or the next finer one whose block divides a row, or what the weights are. */
 static dtype fit_type(dtype want, uint64_t cols, dtype source_type)
 {
-    static const dtype finer[] = {DTYPE_Q2_K, DTYPE_Q4_K, DTYPE_Q6_K, DTYPE_Q8_0};
-    enum { N = sizeof finer / sizeof finer[0] };
-    int i = 0;
-    while (i < N && finer[i] != want) {
+    size_t i = 0;
+    while (dtype_weight(i)->type != want) {
         i++;
     }
-    if (i == N) {
-        return want; /* f32, bf16: any row fits */
+    while (dtype_weight(i)->is_quantized && dtype_row_bytes(dtype_weight(i)->type, cols) == 0) {
+        i--;
     }
-    while (i < N && dtype_row_bytes(finer[i], cols) == 0) {
-        i++;
-    }
-    return i < N ? finer[i] : source_type == DTYPE_F32 ? DTYPE_F32 : DTYPE_BF16;
+    return want == dtype_weight(i)->type || dtype_weight(i)->is_quantized ? dtype_weight(i)->type
+                                                                         : source_type;
 }
 
 static bool takes_scout_type(enum tensor_role role)
@@ -352,12 +349,12 @@ uint64_t matrix_source_bytes(const matrix_source *m)
 }
 
 /* The record layout is one for the whole vault, so the types are decided over all experts. */
-static smoe_status set_layout(shatter_plan *p, dtype coarsest_source, smoe_err *err)
+static smoe_status set_layout(shatter_plan *p, dtype source_type, smoe_err *err)
 {
     uint64_t at = 0, ff = p->config.n_ff_exp, embd = p->config.n_embd;
     for (int part = 0; part < N_PARTS; part++) {
         uint64_t rows = part == PART_DOWN ? embd : ff, cols = part == PART_DOWN ? ff : embd;
-        dtype type = fit_type(p->want_experts, cols, coarsest_source);
+        dtype type = fit_type(p->want_experts, cols, source_type);
         at = (at + VAULT_MATRIX_ALIGN - 1) / VAULT_MATRIX_ALIGN * VAULT_MATRIX_ALIGN;
         p->layout[part] = (matrix_layout){type, rows, cols, at};
         at += dtype_matrix_bytes(type, rows, cols);
@@ -376,7 +373,7 @@ static smoe_status set_layout(shatter_plan *p, dtype coarsest_source, smoe_err *
 static smoe_status plan_experts(shatter_plan *p, smoe_err *err)
 {
     matrix_source m;
-    bool any_f32 = false;
+    dtype type = DTYPE_OTHER; /* of all experts; f32 holds what differs */
     p->form = mem_calloc(p->config.n_layer, sizeof *p->form);
     if (p->form == NULL) {
         return err_nomem(err, "the plan", p->config.n_layer * sizeof *p->form);
@@ -398,11 +395,11 @@ static smoe_status plan_experts(shatter_plan *p, smoe_err *err)
                                    (unsigned long long)MAX_RECORD_BYTES);
                 }
                 p->source_bytes += n_bytes;
-                any_f32 = any_f32 || m.type == DTYPE_F32;
+                type = type == DTYPE_OTHER || type == m.type ? m.type : DTYPE_F32;
             }
         }
     }
-    return set_layout(p, any_f32 ? DTYPE_F32 : DTYPE_BF16, err);
+    return set_layout(p, type, err);
 }
 
 /* Tensors that nobody asked for: a redundant head of a tied model and recomputable rope tables are
@@ -437,17 +434,10 @@ static smoe_status check_options(const shatter_options *o, smoe_err *err)
 {
     const dtype chosen[] = {o->experts, o->scout};
     for (int i = 0; i < 2; i++) {
-        switch (chosen[i]) {
-        case DTYPE_F32:
-        case DTYPE_BF16:
-        case DTYPE_Q8_0:
-        case DTYPE_Q6_K:
-        case DTYPE_Q4_K:
-        case DTYPE_Q2_K:
-            break;
-        default:
+        if (!quant_supported(chosen[i])) {
             return err_set(err, SMOE_USAGE,
-                           "experts and scout can be f32, bf16, q8_0, q6_K, q4_K or q2_K");
+                           "experts and scout take a type of weights (dtype_weight), not %d",
+                           (int)chosen[i]);
         }
     }
     return SMOE_OK;
@@ -464,10 +454,11 @@ static smoe_status build(shatter_plan *p, const shatter_options *o, const shatte
     TRY(plan_dense(p, err));
     TRY(plan_experts(p, err));
     TRY(check_unused(p, events, err));
+    TRY(plan_tokens(p, events, err));
     for (int i = 0; i < N_FILES; i++) {
         p->scout_bytes += p->files[i].text.len;
     }
-    return plan_tokens(p, events, err);
+    return SMOE_OK;
 }
 
 smoe_status shatter_plan_new(const shatter_options *options, const shatter_events *events,
@@ -479,6 +470,7 @@ smoe_status shatter_plan_new(const shatter_options *options, const shatter_event
         [FILE_TOKENIZER_CONFIG] = "tokenizer_config.json",
         [FILE_GENERATION] = "generation_config.json",
         [FILE_TEMPLATE] = "chat_template.jinja",
+        [FILE_COMPILED] = SCOUT_COMPILED_TOKENIZER,
     };
     shatter_plan *p = mem_calloc(1, sizeof *p);
     if (p == NULL) {

@@ -49,6 +49,7 @@ enum {
     FILE_TOKENIZER_CONFIG,
     FILE_GENERATION,
     FILE_TEMPLATE,
+    FILE_COMPILED, /* not of the checkpoint: tokenizer.json in the form that loads fast */
     N_FILES
 };
 

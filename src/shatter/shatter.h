@@ -13,7 +13,7 @@ typedef struct shatter_options {
     const char *checkpoint_dir;
     const char *out_dir;  /* created when it does not exist; NULL = "." */
     const char *stem;     /* of the two files; NULL = the checkpoint directory's base name */
-    dtype experts, scout; /* f32 bf16 q8_0 q6_K q4_K q2_K */
+    dtype experts, scout; /* any dtype_weight */
     uint32_t n_threads;   /* 0 = every core this process may use */
 } shatter_options;
 

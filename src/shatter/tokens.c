@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "formats/checksum.h"
 #include "json/json_read.h"
 #include "quant/quant.h"
 #include "shatter/plan.h"
@@ -187,6 +188,23 @@ out:
     return status;
 }
 
+/* Tied to the tokenizer.json beside it by that file's checksum in the scout. */
+static smoe_status compile_tokenizer(shatter_plan *p, smoe_err *err)
+{
+    const buf *json = &p->files[FILE_TOKENIZER].text;
+    text_file *out = &p->files[FILE_COMPILED];
+    char *data;
+    size_t len;
+    checksum sum;
+    checksum_init(&sum);
+    checksum_add(&sum, json->data, json->len);
+    TRY(smoe_tokenizer_compile(json->data, json->len, checksum_end(&sum), &data, &len, err));
+    smoe_status status = buf_append(&out->text, data, len, err);
+    smoe_text_free(data);
+    out->present = status == SMOE_OK;
+    return status;
+}
+
 smoe_status plan_tokens(shatter_plan *p, const shatter_events *events, smoe_err *err)
 {
     smoe_tokenizer *tok = NULL;
@@ -208,6 +226,7 @@ smoe_status plan_tokens(shatter_plan *p, const shatter_events *events, smoe_err 
                   p->source.dir);
     }
     CHECK(note_untrained(p, tok, events, err));
+    CHECK(compile_tokenizer(p, err));
 out:
     smoe_tokenizer_free(tok);
     return status;

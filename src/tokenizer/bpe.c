@@ -7,8 +7,10 @@
 #include "tokenizer/bpe.h"
 
 #include "base/mem.h"
+#include "tokenizer/utf8.h"
 
 #define BPE_NO_RANK UINT32_MAX
+#define BPE_NO_PAIR UINT64_MAX
 #define BPE_END UINT32_MAX /* no neighbour */
 
 enum {
@@ -33,9 +35,11 @@ static bpe_merge *find_slot(const bpe *b, uint32_t left, uint32_t right)
     return &b->merges[at];
 }
 
-static uint32_t pair_rank(const bpe *b, uint32_t left, uint32_t right)
+/* rank << 32 | what the pair becomes: smaller merges first. BPE_NO_PAIR: it does not merge. */
+static uint64_t find_pair(const bpe *b, uint32_t left, uint32_t right)
 {
-    return find_slot(b, left, right)->rank;
+    const bpe_merge *merge = find_slot(b, left, right);
+    return (uint64_t)merge->rank << 32 | merge->merged;
 }
 
 smoe_status bpe_init(bpe *b, const vocab *v, uint32_t n_merges, smoe_err *err)
@@ -44,7 +48,7 @@ smoe_status bpe_init(bpe *b, const vocab *v, uint32_t n_merges, smoe_err *err)
     while (size < n_merges + n_merges / 2) {
         size *= 2;
     }
-    *b = (bpe){.mask = size - 1, .merges = mem_alloc(size * sizeof *b->merges)};
+    *b = (bpe){.mask = size - 1, .unk_id = -1, .merges = mem_alloc(size * sizeof *b->merges)};
     if (!b->merges) {
         return err_nomem(err, "the merges", size * sizeof *b->merges);
     }
@@ -52,6 +56,7 @@ smoe_status bpe_init(bpe *b, const vocab *v, uint32_t n_merges, smoe_err *err)
     for (int byte = 0; byte < 256; byte++) {
         char c = (char)byte;
         b->byte_ids[byte] = vocab_find(v, slice_of(&c, 1));
+        b->fallback_ids[byte] = -1;
     }
     return SMOE_OK;
 }
@@ -62,65 +67,122 @@ void bpe_fini(bpe *b)
     *b = (bpe){0};
 }
 
-smoe_status bpe_add(bpe *b, bpe_merge merge, smoe_err *err)
+smoe_status bpe_add(bpe *b, uint32_t left, uint32_t right, uint32_t merged, smoe_err *err)
 {
-    bpe_merge *slot = find_slot(b, merge.left, merge.right);
-    uint32_t home = hash_pair(merge.left, merge.right) & b->mask;
+    bpe_merge *slot = find_slot(b, left, right);
+    uint32_t home = hash_pair(left, right) & b->mask;
     if ((((uint32_t)(slot - b->merges) - home) & b->mask) > BPE_MAX_PROBES) {
         return err_set(err, SMOE_FORMAT,
                        "tokenizer.json: model.merges is built to collide (merge %u needs more than "
                        "%d probes); get the file from the model's publisher again",
-                       merge.rank, BPE_MAX_PROBES);
+                       b->n_merges, BPE_MAX_PROBES);
     }
-    *slot = merge;
+    *slot = (bpe_merge){left, right, b->n_merges++, merged};
     return SMOE_OK;
 }
 
 void bpe_work_fini(bpe_work *w)
 {
+    mem_free(w->symbols);
     mem_free(w->nodes);
     mem_free(w->heap);
     *w = (bpe_work){0};
 }
 
-/* Short words: ranks[i] is the rank of (ids[i], ids[i + 1]). */
-static smoe_status encode_by_scan(const bpe *b, slice word, smoe_ids *out, smoe_err *err)
+/* --- what merging starts from ----------------------------------------------------------------- */
+
+typedef struct symbols {
+    uint32_t *ids;
+    size_t n;
+    bool has_unk; /* an unknown token waits: its neighbours may still join it */
+} symbols;
+
+static void put_known(const bpe *b, symbols *s, int32_t id)
 {
-    uint32_t ids[BPE_SCAN_BYTES], ranks[BPE_SCAN_BYTES];
-    size_t n = 0;
-    for (size_t i = 0; i < word.len; i++) {
-        int32_t id = b->byte_ids[(unsigned char)word.data[i]];
-        if (id >= 0) {
-            ids[n++] = (uint32_t)id;
-        }
+    if (s->has_unk) {
+        s->ids[s->n++] = (uint32_t)b->unk_id;
+        s->has_unk = false;
     }
+    s->ids[s->n++] = (uint32_t)id;
+}
+
+/* A character without a token. That an unknown token which waits is put after the bytes of a later
+ * character looks like a slip of the reference, and is what it does. */
+static void put_unknown(const bpe *b, symbols *s, slice character)
+{
+    bool falls_back = true;
+    for (size_t i = 0; i < character.len; i++) {
+        falls_back = falls_back && b->fallback_ids[(unsigned char)character.data[i]] >= 0;
+    }
+    if (falls_back) {
+        for (size_t i = 0; i < character.len; i++) {
+            s->ids[s->n++] = (uint32_t)b->fallback_ids[(unsigned char)character.data[i]];
+        }
+    } else if (b->unk_id >= 0) {
+        if (s->has_unk && !b->fuse_unk) {
+            s->ids[s->n++] = (uint32_t)b->unk_id;
+        }
+        s->has_unk = true;
+    }
+}
+
+/* Writes at most word.len ids. */
+static size_t first_symbols(const bpe *b, const vocab *v, slice word, uint32_t *ids)
+{
+    symbols s = {.ids = ids};
+    for (size_t i = 0; i < word.len;) {
+        unsigned char byte = (unsigned char)word.data[i];
+        uint32_t code;
+        size_t n = v->is_byte_level || byte < 0x80 ? 1 : utf8_get(word.data + i, &code);
+        slice character = slice_of(word.data + i, n);
+        int32_t id = n == 1 ? b->byte_ids[byte] : vocab_find(v, character);
+        if (id >= 0) {
+            put_known(b, &s, id);
+        } else {
+            put_unknown(b, &s, character);
+        }
+        i += n;
+    }
+    if (s.has_unk) {
+        ids[s.n++] = (uint32_t)b->unk_id;
+    }
+    return s.n;
+}
+
+/* --- short words ------------------------------------------------------------------------------ */
+
+/* pairs[i] is that of (ids[i], ids[i + 1]). */
+static size_t merge_by_scan(const bpe *b, uint32_t *ids, size_t n)
+{
+    uint64_t pairs[BPE_SCAN_BYTES];
     for (size_t i = 0; i + 1 < n; i++) {
-        ranks[i] = pair_rank(b, ids[i], ids[i + 1]);
+        pairs[i] = find_pair(b, ids[i], ids[i + 1]);
     }
     while (n > 1) {
         size_t best = 0;
         for (size_t i = 1; i + 1 < n; i++) {
-            best = ranks[i] < ranks[best] ? i : best;
+            best = pairs[i] < pairs[best] ? i : best;
         }
-        if (ranks[best] == BPE_NO_RANK) {
+        if (pairs[best] == BPE_NO_PAIR) {
             break;
         }
-        ids[best] = find_slot(b, ids[best], ids[best + 1])->merged;
+        ids[best] = (uint32_t)pairs[best];
         n--;
-        memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof *ids);
-        memmove(ranks + best, ranks + best + 1, (n - best - 1) * sizeof *ranks);
+        for (size_t i = best + 1; i < n; i++) {
+            ids[i] = ids[i + 1];
+            pairs[i - 1] = pairs[i];
+        }
         if (best > 0) {
-            ranks[best - 1] = pair_rank(b, ids[best - 1], ids[best]);
+            pairs[best - 1] = find_pair(b, ids[best - 1], ids[best]);
         }
         if (best + 1 < n) {
-            ranks[best] = pair_rank(b, ids[best], ids[best + 1]);
+            pairs[best] = find_pair(b, ids[best], ids[best + 1]);
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        TRY(smoe_ids_push(out, (int32_t)ids[i], err));
-    }
-    return SMOE_OK;
+    return n;
 }
+
+/* --- long words ------------------------------------------------------------------------------- */
 
 static void heap_down(uint64_t *heap, size_t n, size_t i)
 {
@@ -151,8 +213,9 @@ static uint64_t heap_pop(bpe_work *w)
 static void note_pair(const bpe *b, bpe_work *w, uint32_t node)
 {
     bpe_node *left = &w->nodes[node];
-    left->rank =
-        left->next == BPE_END ? BPE_NO_RANK : pair_rank(b, left->id, w->nodes[left->next].id);
+    left->rank = left->next == BPE_END
+                     ? BPE_NO_RANK
+                     : find_slot(b, left->id, w->nodes[left->next].id)->rank;
     if (left->rank == BPE_NO_RANK) {
         return;
     }
@@ -167,7 +230,9 @@ static void note_pair(const bpe *b, bpe_work *w, uint32_t node)
 static smoe_status reserve_work(bpe_work *w, size_t n, smoe_err *err)
 {
     if (n > w->cap_nodes) {
-        bpe_node *nodes = mem_realloc(w->nodes, n * sizeof *nodes);
+        uint32_t *ids = mem_realloc(w->symbols, n * sizeof *ids);
+        w->symbols = ids ? ids : w->symbols;
+        bpe_node *nodes = ids ? mem_realloc(w->nodes, n * sizeof *nodes) : NULL;
         if (!nodes) {
             return err_nomem(err, "the symbols of a long word", n * sizeof *nodes);
         }
@@ -185,30 +250,18 @@ static smoe_status reserve_work(bpe_work *w, size_t n, smoe_err *err)
     return SMOE_OK;
 }
 
-static size_t link_symbols(const bpe *b, bpe_node *nodes, slice word)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < word.len; i++) {
-        int32_t id = b->byte_ids[(unsigned char)word.data[i]];
-        if (id >= 0) {
-            nodes[n] = (bpe_node){(uint32_t)id, BPE_NO_RANK, n ? n - 1 : BPE_END, n + 1};
-            n++;
-        }
-    }
-    if (n) {
-        nodes[n - 1].next = BPE_END;
-    }
-    return n;
-}
-
-static smoe_status encode_by_heap(const bpe *b, bpe_work *w, slice word, smoe_ids *out,
-                                  smoe_err *err)
+static smoe_status encode_by_heap(const bpe *b, const vocab *v, bpe_work *w, slice word,
+                                  smoe_ids *out, smoe_err *err)
 {
     TRY(reserve_work(w, word.len, err));
-    size_t n = link_symbols(b, w->nodes, word);
+    uint32_t n = (uint32_t)first_symbols(b, v, word, w->symbols);
+    for (uint32_t i = 0; i < n; i++) {
+        w->nodes[i] = (bpe_node){w->symbols[i], BPE_NO_RANK, i ? i - 1 : BPE_END,
+                                 i + 1 < n ? i + 1 : BPE_END};
+    }
     w->n_heap = 0;
-    for (size_t i = 0; i < n; i++) {
-        note_pair(b, w, (uint32_t)i);
+    for (uint32_t i = 0; i < n; i++) {
+        note_pair(b, w, i);
     }
     while (w->n_heap) {
         uint64_t entry = heap_pop(w);
@@ -234,13 +287,46 @@ static smoe_status encode_by_heap(const bpe *b, bpe_work *w, slice word, smoe_id
     return SMOE_OK;
 }
 
+static smoe_status encode_merging(const bpe *b, const vocab *v, bpe_work *w, slice word,
+                                  smoe_ids *out, smoe_err *err)
+{
+    if (word.len > BPE_SCAN_BYTES) {
+        return encode_by_heap(b, v, w, word, out, err);
+    }
+    uint32_t ids[BPE_SCAN_BYTES];
+    size_t n = merge_by_scan(b, ids, first_symbols(b, v, word, ids));
+    for (size_t i = 0; i < n; i++) {
+        TRY(smoe_ids_push(out, (int32_t)ids[i], err));
+    }
+    return SMOE_OK;
+}
+
+smoe_status bpe_mark_whole(const bpe *b, vocab *v, smoe_err *err)
+{
+    smoe_status status = SMOE_OK;
+    bpe_work w = {0};
+    smoe_ids ids = {0};
+    for (uint32_t id = 0; id < v->n_ids; id++) {
+        vocab_token *token = &v->tokens[id];
+        slice key = slice_of(token->key, token->key_len);
+        if (token->in_model && !token->is_literal && key.len) {
+            ids.len = 0;
+            CHECK(encode_merging(b, v, &w, key, &ids, err));
+            token->is_whole = b->ignore_merges || (ids.len == 1 && ids.data[0] == (int32_t)id);
+        }
+    }
+out:
+    bpe_work_fini(&w);
+    smoe_ids_free(&ids);
+    return status;
+}
+
 smoe_status bpe_encode(const bpe *b, const vocab *v, bpe_work *w, slice word, smoe_ids *out,
                        smoe_err *err)
 {
-    int32_t whole = b->ignore_merges ? vocab_find(v, word) : -1;
-    if (whole >= 0) {
+    int32_t whole = vocab_find(v, word);
+    if (whole >= 0 && v->tokens[whole].is_whole) {
         return smoe_ids_push(out, whole, err);
     }
-    return word.len <= BPE_SCAN_BYTES ? encode_by_scan(b, word, out, err)
-                                      : encode_by_heap(b, w, word, out, err);
+    return encode_merging(b, v, w, word, out, err);
 }

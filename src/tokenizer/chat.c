@@ -8,19 +8,35 @@
 #include "json/json_read.h"
 #include "json/json_write.h"
 #include "smoe/tokenizer.h"
+#include "tokenizer/chat_messages.h"
 
 enum { CHAT_MAX_VARIABLES_BYTES = 256 << 20 };
 
 struct smoe_chat_format {
     smoe_tokenizer *tok;
     smoe_template *template;
+    smoe_template *tool_template; /* "tool_use" of a list of templates, or NULL */
     buf specials; /* ,"bos_token":"...","eos_token":"..." as it goes into the variables */
 };
 
 static const char config_name[] = "tokenizer_config.json";
 
-/* chat_template: a text, or a list of {"name", "template"} of which "default" is taken. */
-static smoe_status find_template(const json_value *config, slice *out, smoe_err *err)
+/* The template of that name in a list of {"name", "template"}. */
+static bool find_named(const json_value *list, const char *wanted, slice *out)
+{
+    for (size_t i = 0; i < jr_len(list); i++) {
+        slice name = {0};
+        if (jr_string(jr_get(jr_at(list, i), "name"), &name) && slice_is(name, wanted)) {
+            return jr_string(jr_get(jr_at(list, i), "template"), out);
+        }
+    }
+    return false;
+}
+
+/* chat_template: a text, or a list of {"name", "template"} of which "default" is taken, and
+ * "tool_use" (left empty when absent) when there are tools. */
+static smoe_status find_template(const json_value *config, slice *out, slice *tool_use,
+                                 smoe_err *err)
 {
     const json_value *entry = jr_get(config, "chat_template");
     if (jr_string(entry, out)) {
@@ -37,17 +53,14 @@ static smoe_status find_template(const json_value *config, slice *out, smoe_err 
                        "chat_template in %s must be a string or an array, found %s", config_name,
                        jr_kind_name(entry));
     }
-    for (size_t i = 0; i < jr_len(entry); i++) {
-        slice name = {0};
-        if (jr_string(jr_get(jr_at(entry, i), "name"), &name) && slice_is(name, "default") &&
-            jr_string(jr_get(jr_at(entry, i), "template"), out)) {
-            return SMOE_OK;
-        }
+    find_named(entry, "tool_use", tool_use);
+    if (!find_named(entry, "default", out)) {
+        return err_set(err, SMOE_FORMAT,
+                       "chat_template in %s lists %zu templates, and none of them is named "
+                       "\"default\"",
+                       config_name, jr_len(entry));
     }
-    return err_set(err, SMOE_FORMAT,
-                   "chat_template in %s lists %zu templates, and none of them is named "
-                   "\"default\"",
-                   config_name, jr_len(entry));
+    return SMOE_OK;
 }
 
 /* A special token is a text or an object with its text as content. */
@@ -80,20 +93,27 @@ smoe_status smoe_chat_format_new(const smoe_chat_files *files, smoe_chat_format 
 {
     smoe_status status;
     json_value *config = NULL;
-    slice source = {files->chat_template, files->chat_template_len};
+    slice source = {files->chat_template, files->chat_template_len}, tool_use = {0};
     smoe_chat_format *f = mem_calloc(1, sizeof *f);
     if (!f) {
+        smoe_tokenizer_free(files->tokenizer);
         return err_nomem(err, "the chat format", sizeof *f);
     }
+    f->tok = files->tokenizer;
     buf_init(&f->specials, CHAT_MAX_VARIABLES_BYTES);
     CHECK(jr_parse((slice){files->tokenizer_config_json, files->tokenizer_config_json_len},
                    config_name, &config, err));
     if (!source.data) {
-        CHECK(find_template(config, &source, err));
+        CHECK(find_template(config, &source, &tool_use, err));
     }
     CHECK(smoe_template_new(source.data, source.len, &f->template, err));
+    if (tool_use.data) {
+        CHECK(smoe_template_new(tool_use.data, tool_use.len, &f->tool_template, err));
+    }
     CHECK(find_specials(config, &f->specials, err));
-    CHECK(smoe_tokenizer_new(files->tokenizer_json, files->tokenizer_json_len, &f->tok, err));
+    if (!f->tok) {
+        CHECK(smoe_tokenizer_new(files->tokenizer_json, files->tokenizer_json_len, &f->tok, err));
+    }
     *out = f;
     f = NULL;
 out:
@@ -107,6 +127,7 @@ void smoe_chat_format_free(smoe_chat_format *f)
     if (f) {
         smoe_tokenizer_free(f->tok);
         smoe_template_free(f->template);
+        smoe_template_free(f->tool_template);
         buf_fini(&f->specials);
         mem_free(f);
     }
@@ -167,8 +188,9 @@ static slice inside(slice object)
     return (slice){object.data + open + 1, close - open - 2};
 }
 
-static smoe_status build_variables(const smoe_chat_format *f, slice messages, slice extra_text,
-                                   const json_value *extra, buf *out, smoe_err *err)
+static smoe_status build_variables(const smoe_chat_format *f, const json_value *messages,
+                                   slice extra_text, const json_value *extra, buf *out,
+                                   smoe_err *err)
 {
     json_writer w;
     jw_init(&w, out);
@@ -178,7 +200,7 @@ static smoe_status build_variables(const smoe_chat_format *f, slice messages, sl
     default_variable(&w, extra, "documents", false);
     jw_key(&w, "messages");
     TRY(jw_finish(&w, err));
-    TRY(buf_append_slice(out, messages, err));
+    TRY(chat_messages_write(messages, out, err));
     TRY(splice(out, buf_slice(&f->specials), err));
     TRY(splice(out, extra && jr_len(extra) ? inside(extra_text) : (slice){0}, err));
     return buf_putc(out, '}', err);
@@ -197,8 +219,11 @@ smoe_status smoe_chat_format_encode(const smoe_chat_format *f, const char *messa
     buf_init(&variables, CHAT_MAX_VARIABLES_BYTES);
     CHECK(check_json((slice){messages_json, len}, "the messages", JSON_KIND_ARRAY, &messages, err));
     CHECK(check_json(extra_text, "the extra template variables", JSON_KIND_OBJECT, &extra, err));
-    CHECK(build_variables(f, (slice){messages_json, len}, extra_text, extra, &variables, err));
-    CHECK(smoe_template_render(f->template, variables.data, variables.len, &text, &text_len, err));
+    CHECK(build_variables(f, messages, extra_text, extra, &variables, err));
+    const smoe_template *template = f->tool_template && !jr_is_null(jr_get(extra, "tools"))
+                                        ? f->tool_template
+                                        : f->template;
+    CHECK(smoe_template_render(template, variables.data, variables.len, &text, &text_len, err));
     CHECK(smoe_tokenizer_encode(f->tok, text, text_len, out, err));
 out:
     buf_fini(&variables);

@@ -9,8 +9,6 @@
  * segment here. */
 #include "tokenizer/normalize.h"
 
-#include <stdint.h>
-
 #include "base/mem.h"
 #include "tokenizer/unicode.h"
 #include "tokenizer/utf8.h"
@@ -20,7 +18,13 @@ typedef struct code_range {
 } code_range;
 
 /* Large blocks whose characters are all in form C, with combining class 0 and never the second half
- * of a composition. Not complete, and need not be. */
+ * of a composition; the same for all forms. Not complete, and need not be. */
+static const code_range inert_everywhere[] = {
+    {0x00, 0x9F},
+    {0x0410, 0x0418},
+    {0x4E00, 0x9FFF},
+    {0x20000, 0x2A6DF},
+};
 static const code_range inert[] = {
     {0x0000, 0x02FF}, {0x0400, 0x0482}, {0x048A, 0x052F},   {0x05D0, 0x05EA},   {0x0621, 0x064A},
     {0x0E01, 0x0E37}, {0x2010, 0x2027}, {0x2030, 0x205E},   {0x2190, 0x2328},   {0x2500, 0x2ADB},
@@ -61,9 +65,12 @@ static bool in_ranges(const code_range *ranges, size_t n, uint32_t code)
     return false;
 }
 
-static bool is_inert(uint32_t code)
+static bool is_inert(const normalize_work *w, uint32_t code)
 {
-    return code < 0x300 || in_ranges(inert, sizeof inert / sizeof inert[0], code);
+    return w->composes && !w->is_compat
+               ? code < 0x300 || in_ranges(inert, sizeof inert / sizeof inert[0], code)
+               : in_ranges(inert_everywhere, sizeof inert_everywhere / sizeof inert_everywhere[0],
+                           code);
 }
 
 static bool is_plain_starter(uint32_t code)
@@ -138,7 +145,7 @@ static void order_marks(normalize_work *w, size_t n)
 static smoe_status flush(normalize_work *w, size_t n, smoe_err *err)
 {
     order_marks(w, n);
-    n = unicode_compose(w->codes, n);
+    n = w->composes ? unicode_compose(w->codes, n) : n;
     TRY(buf_reserve(&w->text, 4 * n, err));
     for (size_t i = 0; i < n; i++) {
         char utf8[4];
@@ -159,21 +166,30 @@ static smoe_status normalize_segment(normalize_work *w, slice segment, smoe_err 
             n = 0;
         } else {
             TRY(reserve_codes(w, n + UNICODE_MAX_DECOMPOSED, err));
-            n += unicode_decompose(code, w->codes + n);
+            bool compat = w->is_compat && !unicode_has_no_compat(code);
+            n += unicode_decompose(code, compat, w->codes + n);
         }
         i += n_bytes;
     }
     return flush(w, n, err);
 }
 
-smoe_status normalize_nfc(normalize_work *w, slice text, slice *out, smoe_err *err)
+smoe_status normalize_text(normalize_work *w, enum normal_form form, slice text, slice *out,
+                           smoe_err *err)
 {
     size_t done = 0, base = 0; /* text before done is in w->text; base: the last inert character */
+    w->composes = form == NORMAL_NFC || form == NORMAL_NFKC;
+    w->is_compat = form == NORMAL_NFKC || form == NORMAL_NFKD;
     buf_clear(&w->text);
     for (size_t i = 0; i < text.len;) {
         uint32_t code;
         size_t n_bytes = utf8_get(text.data + i, &code);
-        if (is_inert(code)) {
+        if (n_bytes == 1) {
+            i = utf8_skip_ascii(text, i);
+            base = i - 1;
+            continue;
+        }
+        if (is_inert(w, code)) {
             base = i;
             i += n_bytes;
             continue;
@@ -182,7 +198,7 @@ smoe_status normalize_nfc(normalize_work *w, slice text, slice *out, smoe_err *e
         do {
             end += n_bytes;
             n_bytes = end < text.len ? utf8_get(text.data + end, &code) : 0;
-        } while (n_bytes && !is_inert(code));
+        } while (n_bytes && !is_inert(w, code));
         base = base < done ? done : base;
         TRY(buf_append(&w->text, text.data + done, base - done, err));
         TRY(normalize_segment(w, slice_of(text.data + base, end - base), err));

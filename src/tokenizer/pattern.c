@@ -11,9 +11,15 @@
  * (?i:...)     Oniguruma also matches across lengths ("ss" and U+00DF): only ASCII is taken, and
  *              none of the pairs that fold together with one character.
  *
+ * \p{Han}      the same: its ranges are written out. Other scripts are refused.
+ *
+ * [a[b]&&c]    PCRE2 10.42 has no set operations: alternatives, and assertions for intersections.
+ *
+ * ^ $          in Ruby always of lines: written as assertions.
+ *
  * {n}+ {n}?    quantify again in Ruby, possessive and lazy in PCRE2: refused.
  *
- * ^ $ \w \b \h, back references, set operations, other flags: refused. */
+ * \w \b \h, back references, [:posix:] classes, other flags: refused. */
 #include "tokenizer/pattern.h"
 
 #include <stdio.h>
@@ -24,6 +30,7 @@
 typedef struct translator {
     slice in;
     size_t at;
+    enum pattern_categories categories;
     buf *out;
     smoe_err *err;
     bool caseless[PATTERN_MAX_DEPTH + 1]; /* by depth of groups */
@@ -65,11 +72,24 @@ static smoe_status put_code(translator *t, uint32_t code)
     return buf_printf(t->out, t->err, "\\x{%x}", code);
 }
 
-/* Writes the inside of a class for a general category ("L", "Nd"). */
+/* The script Han of Unicode 16. */
+static const char HAN[] =
+    "\\x{2e80}-\\x{2e99}\\x{2e9b}-\\x{2ef3}\\x{2f00}-\\x{2fd5}\\x{3005}\\x{3007}"
+    "\\x{3021}-\\x{3029}\\x{3038}-\\x{303b}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}"
+    "\\x{f900}-\\x{fa6d}\\x{fa70}-\\x{fad9}"
+    "\\x{16fe2}-\\x{16fe3}\\x{16ff0}-\\x{16ff1}\\x{20000}-\\x{2a6df}\\x{2a700}-\\x{2b739}"
+    "\\x{2b740}-\\x{2b81d}\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}\\x{2ebf0}-\\x{2ee5d}"
+    "\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}\\x{31350}-\\x{323af}";
+
+/* Writes the inside of a class for a general category ("L", "Nd") or for "Han". */
 static smoe_status put_category(translator *t, const char *category)
 {
-    size_t n;
+    size_t n = 0;
+    if (strcmp(category, "Han") == 0) {
+        return buf_puts(t->out, HAN, t->err);
+    }
     const unicode_range *ranges = unicode_recent(&n);
+    n = t->categories == PATTERN_CATEGORIES_OLD ? n : 0;
     TRY(buf_printf(t->out, t->err, "\\p{%s}", category));
     for (size_t i = 0; i < n; i++) {
         if (ranges[i].category[0] == category[0] &&
@@ -81,12 +101,17 @@ static smoe_status put_category(translator *t, const char *category)
 }
 
 /* Reads {Name} after \p. Categories of unassigned characters depend on the version: not taken. */
-static smoe_status read_category(translator *t, size_t from, char category[3])
+static smoe_status read_category(translator *t, size_t from, char category[4])
 {
     static const char known[] =
         " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm "
         "Sc Sk So Z Zs Zl Zp ";
     size_t n = 0;
+    if (slice_starts(slice_of(t->in.data + t->at, t->in.len - t->at), slice_from("{Han}"))) {
+        memcpy(category, "Han", 4);
+        t->at += 5;
+        return SMOE_OK;
+    }
     if (peek(t, 0) == '{') {
         while (n < 2 && is_letter(peek(t, 1 + n))) {
             category[n] = peek(t, 1 + n);
@@ -97,7 +122,8 @@ static smoe_status read_category(translator *t, size_t from, char category[3])
     char word[6];
     snprintf(word, sizeof word, " %s ", category);
     if (n == 0 || peek(t, 1 + n) != '}' || !strstr(known, word)) {
-        return refuse(t, from, "only general categories such as \\p{L} and \\p{Nd} are known here");
+        return refuse(t, from,
+                      "only general categories such as \\p{L}, and \\p{Han}, are known");
     }
     t->at += n + 2;
     return SMOE_OK;
@@ -170,7 +196,7 @@ static smoe_status read_char(translator *t, uint32_t *code)
 /* The inside of a class for \s \S \d \p{..}; *is_set is false when the escape is something else. */
 static smoe_status put_escaped_set(translator *t, bool *is_set)
 {
-    char category[3];
+    char category[4];
     size_t from = t->at;
     *is_set = true;
     switch (peek(t, 1)) {
@@ -202,9 +228,6 @@ static smoe_status class_item(translator *t, size_t class_at)
     size_t from = t->at;
     bool is_set = false;
     char c = peek(t, 0);
-    if (c == '[' || (c == '&' && peek(t, 1) == '&')) {
-        return refuse(t, from, "set operations inside [...] are not supported");
-    }
     if (c == '\\') {
         TRY(put_escaped_set(t, &is_set));
         if (is_set) {
@@ -241,26 +264,107 @@ static smoe_status class_item(translator *t, size_t class_at)
     return SMOE_OK;
 }
 
-static smoe_status translate_class(translator *t)
+static smoe_status translate_class(translator *t, size_t depth);
+
+/* What stands in a class up to its end or the next &&. Plain items go to *plain; each class inside
+ * to *nested, as an alternative ("|[...]"). */
+static smoe_status class_items(translator *t, size_t depth, buf *plain, buf *nested)
+{
+    buf *out = t->out;
+    size_t first_item = t->at;
+    smoe_status status = SMOE_OK;
+    bool is_empty = true;
+    for (; peek(t, 0) != ']' && !(peek(t, 0) == '&' && peek(t, 1) == '&'); is_empty = false) {
+        if (t->at >= t->in.len) {
+            CHECK(refuse(t, first_item, "the class has no end"));
+        }
+        t->out = peek(t, 0) == '[' ? nested : plain;
+        if (peek(t, 0) == '[') {
+            CHECK(buf_putc(t->out, '|', t->err));
+            CHECK(translate_class(t, depth + 1));
+        } else {
+            CHECK(class_item(t, first_item));
+        }
+    }
+    if (is_empty) {
+        CHECK(refuse(t, first_item, "the class is empty or has no end"));
+    }
+out:
+    t->out = out;
+    return status;
+}
+
+/* One operand of && as an expression that matches one character. */
+static smoe_status put_operand(translator *t, const buf *plain, const buf *nested)
+{
+    slice rest = slice_of(nested->data + 1, nested->len ? nested->len - 1 : 0); /* without the | */
+    if (!nested->len) {
+        return buf_printf(t->out, t->err, "[%s]", plain->data);
+    }
+    TRY(buf_puts(t->out, "(?:", t->err));
+    if (plain->len) {
+        TRY(buf_printf(t->out, t->err, "[%s]|", plain->data));
+    }
+    TRY(buf_append_slice(t->out, rest, t->err));
+    return buf_putc(t->out, ')', t->err);
+}
+
+/* Into *whole: every operand but the last as an assertion, then the last. */
+static smoe_status class_operands(translator *t, size_t depth, buf *plain, buf *nested, buf *whole)
+{
+    buf *out = t->out;
+    smoe_status status = class_items(t, depth, plain, nested);
+    t->out = whole;
+    while (status == SMOE_OK && peek(t, 0) == '&') {
+        CHECK(buf_puts(whole, "(?=", t->err));
+        CHECK(put_operand(t, plain, nested));
+        CHECK(buf_putc(whole, ')', t->err));
+        buf_clear(plain);
+        buf_clear(nested);
+        t->at += 2;
+        CHECK(class_items(t, depth, plain, nested));
+    }
+    if (status == SMOE_OK && (whole->len || nested->len)) {
+        status = put_operand(t, plain, nested);
+    }
+out:
+    t->out = out;
+    return status;
+}
+
+/* [...] as one class where that can say it, else as a group. */
+static smoe_status translate_class(translator *t, size_t depth)
 {
     size_t from = t->at++;
-    TRY(buf_putc(t->out, '[', t->err));
-    if (peek(t, 0) == '^') {
-        t->at++;
-        if (t->caseless[t->depth]) {
-            return refuse(t, from, "[^...] inside (?i:...) is not supported");
-        }
-        TRY(buf_putc(t->out, '^', t->err));
+    smoe_status status;
+    buf plain, nested, whole;
+    bool is_negated = peek(t, 0) == '^';
+    if (depth == PATTERN_MAX_DEPTH || peek(t, 0) == ':') {
+        return refuse(t, from, depth == PATTERN_MAX_DEPTH ? "classes are nested too deeply"
+                                                          : "[:...:] is not supported");
     }
-    size_t first_item = t->at;
-    while (peek(t, 0) != ']' || t->at == first_item) {
-        if (t->at >= t->in.len || (t->at == first_item && peek(t, 0) == ']')) {
-            return refuse(t, from, "the class is empty or has no end");
-        }
-        TRY(class_item(t, first_item));
+    if (is_negated && t->caseless[t->depth]) {
+        return refuse(t, from, "[^...] inside (?i:...) is not supported");
     }
+    t->at += is_negated;
+    buf_init(&plain, t->out->max);
+    buf_init(&nested, t->out->max);
+    buf_init(&whole, t->out->max);
+    CHECK(class_operands(t, depth, &plain, &nested, &whole));
     t->at++;
-    return buf_putc(t->out, ']', t->err);
+    if (!whole.len) {
+        status = buf_printf(t->out, t->err, is_negated ? "[^%s]" : "[%s]", plain.data);
+    } else if (t->caseless[t->depth]) {
+        status = refuse(t, from, "set operations inside (?i:...) are not supported");
+    } else {
+        status = buf_printf(t->out, t->err,
+                            is_negated ? "(?:(?!%s)[\\x{0}-\\x{10ffff}])" : "(?:%s)", whole.data);
+    }
+out:
+    buf_fini(&plain);
+    buf_fini(&nested);
+    buf_fini(&whole);
+    return status;
 }
 
 static smoe_status translate_escape(translator *t)
@@ -270,7 +374,7 @@ static smoe_status translate_escape(translator *t)
     uint32_t code;
     bool is_set;
     if (c == 'P' || c == 'D') {
-        char category[3] = "Nd";
+        char category[4] = "Nd";
         t->at += 2;
         if (t->caseless[t->depth]) {
             return refuse(t, from, "a category inside (?i:...) is not supported");
@@ -395,6 +499,11 @@ static smoe_status translate_literal(translator *t)
     return put_code(t, code);
 }
 
+/* Before a newline or at the end; at the start, or behind a newline that is not the end. */
+static const char LINE_END[] = "(?![^\\x{a}])";
+static const char LINE_START[] =
+    "(?<![^\\x{a}])(?:(?=[\\x{0}-\\x{10ffff}])|(?<![\\x{0}-\\x{10ffff}]))";
+
 static smoe_status translate_item(translator *t)
 {
     char c = peek(t, 0);
@@ -416,25 +525,27 @@ static smoe_status translate_item(translator *t)
         t->depth--;
         TRY(buf_putc(t->out, ')', t->err));
     } else if (c == '[') {
-        TRY(translate_class(t));
+        TRY(translate_class(t, 0));
     } else if (c == '\\') {
         TRY(translate_escape(t));
     } else if (c == '.') {
         t->at++;
         TRY(buf_putc(t->out, '.', t->err));
     } else if (c == '^' || c == '$') {
-        return refuse(t, t->at, "anchors are not supported");
+        t->at++;
+        TRY(buf_puts(t->out, c == '$' ? LINE_END : LINE_START, t->err));
     } else {
         t->last_letter = last_letter;
         TRY(translate_literal(t));
     }
-    t->can_quantify = !is_quantifier && c != '(' && c != '|';
+    t->can_quantify = !is_quantifier && !strchr("(|^$", c);
     return SMOE_OK;
 }
 
-smoe_status pattern_translate(slice pattern, buf *out, smoe_err *err)
+smoe_status pattern_translate(slice pattern, enum pattern_categories categories, buf *out,
+                              smoe_err *err)
 {
-    translator t = {.in = pattern, .out = out, .err = err};
+    translator t = {.in = pattern, .categories = categories, .out = out, .err = err};
     if (pattern.len == 0 || pattern.len > PATTERN_MAX_BYTES ||
         memchr(pattern.data, 0, pattern.len)) {
         return err_set(err, SMOE_UNSUPPORTED,

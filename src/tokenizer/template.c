@@ -85,6 +85,17 @@ smoe_status tr_put(tr *r, buf *b, slice s)
     return s.len ? buf_append(b, s.data, s.len, r->err) : SMOE_OK;
 }
 
+smoe_status tr_put_escaped(tr *r, buf *b, slice s)
+{
+    static const char from[] = "&<>'\"";
+    static const char *const to[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
+    for (size_t i = 0; i < s.len; i++) {
+        const char *found = s.data[i] ? strchr(from, s.data[i]) : NULL;
+        TRY(tr_put(r, b, found ? slice_from(to[found - from]) : (slice){s.data + i, 1}));
+    }
+    return SMOE_OK;
+}
+
 smoe_status tr_put_char(tr *r, buf *b, uint32_t c)
 {
     char bytes[4];

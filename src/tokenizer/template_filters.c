@@ -177,17 +177,6 @@ static smoe_status f_dictsort(tr *r, tv in, const tr_args *args, tv *out)
     return tr_sort(r, keys, out->u.list->items, d->n, tv_truth(a[2]));
 }
 
-static smoe_status put_escaped(tr *r, buf *b, slice s)
-{
-    static const char from[] = "&<>'\"";
-    static const char *const to[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
-    for (size_t i = 0; i < s.len; i++) {
-        const char *found = s.data[i] ? strchr(from, s.data[i]) : NULL;
-        TRY(tr_put(r, b, found ? slice_from(to[found - from]) : (slice){s.data + i, 1}));
-    }
-    return SMOE_OK;
-}
-
 static smoe_status f_escape(tr *r, tv in, const tr_args *args, tv *out)
 {
     slice s = {0};
@@ -199,7 +188,7 @@ static smoe_status f_escape(tr *r, tv in, const tr_args *args, tv *out)
     }
     TRY(tr_str(r, in, &s));
     tr_text_begin(&b);
-    TRY(tr_text_end(r, &b, put_escaped(r, &b, s), out));
+    TRY(tr_text_end(r, &b, tr_put_escaped(r, &b, s), out));
     out->is_markup = true;
     return SMOE_OK;
 }

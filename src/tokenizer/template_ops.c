@@ -142,23 +142,6 @@ static smoe_status float_arith(tr *r, enum tn_op op, double a, double b, tv *out
     return SMOE_OK;
 }
 
-/* A text from safe or escape would escape what is added to it. Nothing to escape: nothing changes.
- */
-static smoe_status check_markup(tr *r, tv a, tv b)
-{
-    if (a.is_markup == b.is_markup) {
-        return SMOE_OK;
-    }
-    slice plain = a.is_markup ? b.u.s : a.u.s;
-    for (size_t i = 0; i < plain.len; i++) {
-        if (strchr("&<>'\"", plain.data[i]) && plain.data[i]) {
-            return tr_unsupported(r, "adding a text to one that went through safe or escape is not "
-                                     "supported");
-        }
-    }
-    return SMOE_OK;
-}
-
 static smoe_status concat(tr *r, tv a, tv b, tv *out)
 {
     if (a.kind != TV_STR) {
@@ -168,13 +151,18 @@ static smoe_status concat(tr *r, tv a, tv b, tv *out)
         memcpy(out->u.list->items + n, b.u.list->items, m * sizeof(tv));
         return SMOE_OK;
     }
-    TRY(check_markup(r, a, b));
+    /* A text that went through safe or escape escapes what is added to it. */
+    bool is_markup = a.is_markup || b.is_markup;
     buf text;
     tr_text_begin(&text);
-    smoe_status status = tr_put(r, &text, a.u.s);
-    status = status == SMOE_OK ? tr_put(r, &text, b.u.s) : status;
+    smoe_status status = is_markup && !a.is_markup ? tr_put_escaped(r, &text, a.u.s)
+                                                   : tr_put(r, &text, a.u.s);
+    if (status == SMOE_OK) {
+        status = is_markup && !b.is_markup ? tr_put_escaped(r, &text, b.u.s)
+                                           : tr_put(r, &text, b.u.s);
+    }
     TRY(tr_text_end(r, &text, status, out));
-    out->is_markup = a.is_markup || b.is_markup;
+    out->is_markup = is_markup;
     return SMOE_OK;
 }
 

@@ -82,6 +82,7 @@ smoe_status tr_no_memory(const tr *r);              /* the status to return then
  * on a failure of the puts before it. */
 void tr_text_begin(buf *b);
 smoe_status tr_put(tr *r, buf *b, slice s);
+smoe_status tr_put_escaped(tr *r, buf *b, slice s); /* & < > ' " as HTML writes them */
 smoe_status tr_put_char(tr *r, buf *b, uint32_t c);
 smoe_status tr_text_end(tr *r, buf *b, smoe_status status, tv *out);
 

@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "tokenizer/normalize.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/utf8.h"
 
@@ -36,17 +35,24 @@ smoe_status smoe_ids_push(smoe_ids *ids, int32_t id, smoe_err *err)
 
 smoe_status smoe_tokenizer_new(const char *json, size_t len, smoe_tokenizer **out, smoe_err *err)
 {
+    smoe_status status;
+    json_value *root = NULL;
     smoe_tokenizer *tok = mem_calloc(1, sizeof *tok);
     if (!tok) {
         return err_nomem(err, "a tokenizer", sizeof *tok);
     }
-    smoe_status status = hf_load(tok, slice_of(json, len), err);
-    if (status != SMOE_OK) {
-        smoe_tokenizer_free(tok);
-        return status;
+    if (len > TOKENIZER_MAX_JSON_BYTES) {
+        CHECK(err_set(err, SMOE_RANGE, "tokenizer.json has %zu bytes; the limit is %d", len,
+                      TOKENIZER_MAX_JSON_BYTES));
     }
+    CHECK(jr_parse(slice_of(json, len), "tokenizer.json", &root, err));
+    CHECK(hf_load(tok, root, NULL, err));
     *out = tok;
-    return SMOE_OK;
+    tok = NULL;
+out:
+    jr_free(root);
+    smoe_tokenizer_free(tok);
+    return status;
 }
 
 void smoe_tokenizer_free(smoe_tokenizer *tok)
@@ -55,6 +61,7 @@ void smoe_tokenizer_free(smoe_tokenizer *tok)
         vocab_fini(&tok->vocab);
         added_fini(&tok->added_raw);
         added_fini(&tok->added_normalized);
+        normalizer_fini(&tok->normalizer);
         pretokenize_fini(&tok->pretokenizer);
         bpe_fini(&tok->bpe);
         mem_free(tok);
@@ -83,7 +90,7 @@ static int32_t find_added(const smoe_tokenizer *tok, const added_set *set, slice
 {
     for (size_t i = 0; i < set->n; i++) {
         const vocab_token *token = &tok->vocab.tokens[set->tokens[i].id];
-        if (slice_eq(text, slice_of(token->data, token->len))) {
+        if (slice_eq(text, slice_of(token->key, token->key_len))) {
             return set->tokens[i].id;
         }
     }
@@ -95,15 +102,18 @@ int32_t smoe_tokenizer_find(const smoe_tokenizer *tok, const char *text, size_t 
     slice s = slice_of(text, len);
     int32_t id = find_added(tok, &tok->added_raw, s);
     id = id < 0 ? find_added(tok, &tok->added_normalized, s) : id;
-    return id < 0 ? vocab_find(&tok->vocab, s) : id;
+    id = id < 0 ? vocab_find(&tok->vocab, s) : id;
+    return id < 0 && len == 1 ? tok->bpe.fallback_ids[(unsigned char)text[0]] : id;
 }
 
 /* One call of smoe_tokenizer_encode: the stages below hand each other pieces of text through it. */
 typedef struct encoder {
     const smoe_tokenizer *tok;
     smoe_ids *out;
+    slice text; /* all of it */
+    bool is_first; /* the piece in hand is its start */
     buf repaired;
-    normalize_work normalize;
+    normalizer_work normalize;
     pretokenize_work *pretokenize; /* made for the first piece that is not an added token */
     bpe_work bpe;
 } encoder;
@@ -118,12 +128,15 @@ static smoe_status encode_normalized(void *context, slice piece, int32_t id, smo
 {
     encoder *e = context;
     if (id >= 0) {
+        e->is_first = false;
         return smoe_ids_push(e->out, id, err);
     }
     if (!e->pretokenize) {
-        TRY(pretokenize_work_new(&e->tok->pretokenizer, &e->pretokenize, err));
+        TRY(pretokenize_work_new(&e->tok->pretokenizer, e->text.len, &e->pretokenize, err));
     }
-    return pretokenize_run(e->pretokenize, piece, encode_word, e, err);
+    bool is_first = e->is_first;
+    e->is_first = false;
+    return pretokenize_run(e->pretokenize, piece, is_first, encode_word, e, err);
 }
 
 static smoe_status encode_raw(void *context, slice piece, int32_t id, smoe_err *err)
@@ -132,9 +145,8 @@ static smoe_status encode_raw(void *context, slice piece, int32_t id, smoe_err *
     if (id >= 0) {
         return smoe_ids_push(e->out, id, err);
     }
-    if (e->tok->nfc) {
-        TRY(normalize_nfc(&e->normalize, piece, &piece, err));
-    }
+    e->is_first = piece.data == e->text.data;
+    TRY(normalizer_run(&e->tok->normalizer, &e->normalize, piece, &piece, err));
     return added_split(&e->tok->added_normalized, piece, encode_normalized, e, err);
 }
 
@@ -168,18 +180,19 @@ smoe_status smoe_tokenizer_encode(const smoe_tokenizer *tok, const char *text, s
     }
     encoder e = {.tok = tok, .out = out};
     buf_init(&e.repaired, 3 * (size_t)MAX_TEXT_BYTES);
-    normalize_init(&e.normalize);
+    normalizer_work_init(&e.normalize, len);
     if (utf8_valid_prefix(input) < len) {
         CHECK(repair(&e.repaired, input, err));
         input = buf_slice(&e.repaired);
     }
+    e.text = input;
     CHECK(added_split(&tok->added_raw, input, encode_raw, &e, err));
 out:
     if (status != SMOE_OK) {
         out->len = len_before;
     }
     buf_fini(&e.repaired);
-    normalize_fini(&e.normalize);
+    normalizer_work_fini(&e.normalize);
     pretokenize_work_free(e.pretokenize);
     bpe_work_fini(&e.bpe);
     return status;

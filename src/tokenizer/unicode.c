@@ -92,14 +92,49 @@ bool unicode_is_white_space(uint32_t c)
            c == 0x205F || c == 0x3000;
 }
 
-const char *unicode_category(uint32_t code)
+/* The range of a character assigned recently, or NULL. */
+static const unicode_range *find_recent(uint32_t code)
 {
-    for (size_t i = 0; i < N_RECENT && recent[i].first <= code; i++) {
-        if (code <= recent[i].last) {
-            return recent[i].category;
+    size_t low = 0, high = N_RECENT;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (code > recent[mid].last) {
+            low = mid + 1;
+        } else {
+            high = mid;
         }
     }
-    return utf8proc_category_string((utf8proc_int32_t)code);
+    return low < N_RECENT && code >= recent[low].first ? &recent[low] : NULL;
+}
+
+const char *unicode_category(uint32_t code)
+{
+    const unicode_range *range = find_recent(code);
+    return range ? range->category : utf8proc_category_string((utf8proc_int32_t)code);
+}
+
+/* In the order of utf8proc's numbers. */
+static const char categories[][3] = {"Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc",
+                                     "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
+                                     "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs",
+                                     "Zl", "Zp", "Cc", "Cf", "Cs", "Co"};
+
+uint32_t unicode_category_mask(const char *name)
+{
+    uint32_t mask = 0;
+    for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++) {
+        if (name[0] == categories[i][0] && (!name[1] || name[1] == categories[i][1])) {
+            mask |= (uint32_t)1 << i;
+        }
+    }
+    return mask;
+}
+
+uint32_t unicode_category_bit(uint32_t code)
+{
+    const unicode_range *range = find_recent(code);
+    return range ? unicode_category_mask(range->category)
+                 : (uint32_t)1 << utf8proc_category((utf8proc_int32_t)code);
 }
 
 bool unicode_is_word(uint32_t c)
@@ -126,12 +161,13 @@ unsigned unicode_combining_class(uint32_t code)
     return (unsigned)utf8proc_get_property((utf8proc_int32_t)code)->combining_class;
 }
 
-size_t unicode_decompose(uint32_t code, int32_t out[UNICODE_MAX_DECOMPOSED])
+size_t unicode_decompose(uint32_t code, bool compat, int32_t out[UNICODE_MAX_DECOMPOSED])
 {
     int last_boundclass = 0;
+    utf8proc_option_t options = compat ? UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT : UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t n = utf8proc_decompose_char(
-        (utf8proc_int32_t)code, out, UNICODE_MAX_DECOMPOSED, UTF8PROC_DECOMPOSE, &last_boundclass);
-    if (n <= 0 || n > UNICODE_MAX_DECOMPOSED) { /* no canonical decomposition is longer than four */
+        (utf8proc_int32_t)code, out, UNICODE_MAX_DECOMPOSED, options, &last_boundclass);
+    if (n <= 0 || n > UNICODE_MAX_DECOMPOSED) { /* none is longer than 18 */
         out[0] = (int32_t)code;
         return 1;
     }
@@ -158,4 +194,10 @@ uint32_t unicode_to_title(uint32_t code)
 uint32_t unicode_to_lower(uint32_t code)
 {
     return (uint32_t)utf8proc_tolower((utf8proc_int32_t)code);
+}
+
+unsigned unicode_width(uint32_t code)
+{
+    int width = utf8proc_charwidth((utf8proc_int32_t)code);
+    return width > 0 ? (unsigned)width : 0;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { UNICODE_N_CODES = 0x110000 };
+
 /* Code points assigned after Unicode 13.0 (the oldest that an installed library may know) and up to
  * 16.0, by general category. Ascending; a range may cover older characters of the same category. */
 typedef struct unicode_range {
@@ -32,16 +34,29 @@ bool unicode_is_white_space(uint32_t code);
 /* The general category, two letters ("Lu"). */
 const char *unicode_category(uint32_t code);
 
+/* The same as a bit of a mask: 30 categories, so a set of them is one number. */
+uint32_t unicode_category_bit(uint32_t code);
+/* The categories of a name ("L": all letters, "Lu": one); 0 when there is none of that name. */
+uint32_t unicode_category_mask(const char *name);
+
 /* \w of Unicode Technical Standard 18: alphabetic, marks, decimal digits, connector punctuation and
  * the two join controls. */
 bool unicode_is_word(uint32_t code);
 
-/* Canonical decomposition, combining classes and composition, as the installed library knows them.
+/* What StripAccents removes: marks, as the reference's data of Unicode 9 has them. */
+bool unicode_is_mark(uint32_t code);
+/* Whether the reference does not know a compatibility decomposition that a library may know. */
+bool unicode_has_no_compat(uint32_t code);
+/* The lower case of every character but U+0130, to which the reference gives two characters. */
+uint32_t unicode_reference_lower(uint32_t code);
+
+/* Decomposition, combining classes and composition, as the installed library knows them.
  */
-enum { UNICODE_MAX_DECOMPOSED = 8 };
+enum { UNICODE_MAX_DECOMPOSED = 32 };
 unsigned unicode_combining_class(uint32_t code);
-/* Writes the full canonical decomposition (at least one code point), returns its length. */
-size_t unicode_decompose(uint32_t code, int32_t out[UNICODE_MAX_DECOMPOSED]);
+/* Writes the full decomposition (at least one code point), canonical or also of compatibility
+ * characters, and returns its length. */
+size_t unicode_decompose(uint32_t code, bool compat, int32_t out[UNICODE_MAX_DECOMPOSED]);
 /* Composes n decomposed code points in canonical order, in place; returns how many are left. */
 size_t unicode_compose(int32_t *codes, size_t n);
 
@@ -49,5 +64,8 @@ size_t unicode_compose(int32_t *codes, size_t n);
 uint32_t unicode_to_upper(uint32_t code);
 uint32_t unicode_to_title(uint32_t code);
 uint32_t unicode_to_lower(uint32_t code);
+
+/* Columns on a terminal: 0 (marks, controls), 1 or 2. */
+unsigned unicode_width(uint32_t code);
 
 #endif

@@ -51,8 +51,7 @@ enum utf8_kind utf8_step(slice text, size_t *n_bytes, uint32_t *code)
     return UTF8_CHAR;
 }
 
-/* The first position at or after i that is not ASCII, eight bytes at a time. */
-static size_t skip_ascii(slice text, size_t i)
+size_t utf8_skip_ascii(slice text, size_t i)
 {
     uint64_t word;
     while (text.len - i >= sizeof word) {
@@ -71,7 +70,7 @@ static size_t skip_ascii(slice text, size_t i)
 size_t utf8_valid_prefix(slice text)
 {
     size_t i = 0;
-    while ((i = skip_ascii(text, i)) < text.len) {
+    while ((i = utf8_skip_ascii(text, i)) < text.len) {
         size_t n;
         uint32_t code;
         if (utf8_step(slice_of(text.data + i, text.len - i), &n, &code) != UTF8_CHAR) {

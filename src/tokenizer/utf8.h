@@ -23,6 +23,10 @@ enum utf8_kind utf8_step(slice text, size_t *n_bytes, uint32_t *code);
 /* The length of the valid prefix of text. */
 size_t utf8_valid_prefix(slice text);
 
+/* The first position at or after i whose byte is not ASCII (text.len when there is none), eight
+ * bytes at a time. */
+size_t utf8_skip_ascii(slice text, size_t i);
+
 /* Decodes one character of text known to be valid and returns its length. */
 static inline size_t utf8_get(const char *p, uint32_t *code)
 {

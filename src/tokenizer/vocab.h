@@ -1,4 +1,4 @@
-/* vocab.h: id <-> bytes. Owns the bytes of every token. Ids may have holes. */
+/* vocab.h: id <-> text. Owns the text of every token. Ids may have holes. */
 #ifndef TOKENIZER_VOCAB_H
 #define TOKENIZER_VOCAB_H
 
@@ -17,23 +17,35 @@ enum {
 
 enum vocab_kind {
     VOCAB_NONE,    /* a hole */
-    VOCAB_BYTES,   /* an ordinary token, written in the byte-level alphabet: its bytes */
-    VOCAB_LITERAL, /* an ordinary token with characters outside that alphabet: its text */
-    VOCAB_ADDED,   /* an added token: its text */
+    VOCAB_PLAIN,   /* an ordinary token */
+    VOCAB_ADDED,   /* an added token */
     VOCAB_SPECIAL, /* an added token that is never shown */
 };
 
 typedef struct vocab_token {
-    const char *data;
-    uint32_t len;
+    const char *key;  /* of a byte-level vocabulary the bytes, else the text as in the file; of a
+                         token that is only an added one its text */
+    const char *data; /* what it decodes to; the same memory as key unless a decoder changed it */
+    uint32_t key_len, len;
     uint8_t kind;
+    bool is_literal; /* of a byte-level vocabulary: it has characters outside the alphabet of bytes,
+                        no text reaches it, and key is its text */
+    bool in_model; /* it is in model.vocab; key stays the model's if it is an added token too */
+    bool is_whole; /* encoding key gives just this token: bpe.h */
 } vocab_token;
+
+typedef struct vocab_slot {
+    uint32_t tag; /* of the key's hash */
+    uint32_t id;  /* + 1; 0 = empty */
+} vocab_slot;
 
 typedef struct vocab {
     vocab_token *tokens; /* n_ids of them */
     uint32_t n_ids;      /* highest id + 1 */
     uint32_t cap_ids;
-    uint32_t *index; /* open addressing over the VOCAB_BYTES tokens: id + 1, 0 = empty */
+    uint32_t n_in_model;
+    bool is_byte_level; /* set before the first token is added */
+    vocab_slot *index;  /* open addressing over the tokens of the model */
     uint32_t index_mask;
     arena bytes;
 } vocab;
@@ -49,14 +61,19 @@ void vocab_fini(vocab *v);
 /* Room for ids below n_ids (at most VOCAB_MAX_IDS). */
 smoe_status vocab_resize(vocab *v, uint32_t n_ids, smoe_err *err);
 /* id < n_ids. A second token for the same id is refused. text is valid UTF-8 of at most
- * VOCAB_MAX_TOKEN_BYTES bytes. */
+ * VOCAB_MAX_TOKEN_BYTES bytes, as it stands in the file. */
 smoe_status vocab_add(vocab *v, uint32_t id, slice text, smoe_err *err);
-/* Creates an added token, or marks the ordinary token that has this id already as one: its bytes
- * and its place in the index stay. */
+/* The same with key as vocab_token has it, borrowed for as long as v lives. */
+smoe_status vocab_add_key(vocab *v, uint32_t id, slice key, bool is_literal, smoe_err *err);
+/* Creates an added token, or marks the model's token that has this id already as one. */
 smoe_status vocab_add_added(vocab *v, uint32_t id, slice text, bool special, smoe_err *err);
-/* After the last vocab_add, before vocab_add_added and vocab_find. */
+/* After the last vocab_add, before vocab_find. */
 smoe_status vocab_build_index(vocab *v, smoe_err *err);
-/* The token of model.vocab that stands for exactly these bytes, or -1. */
-int32_t vocab_find(const vocab *v, slice bytes);
+/* The model's token with this key, or -1. */
+int32_t vocab_find(const vocab *v, slice key);
+/* The model's token that stands in the file as text, or -1. */
+int32_t vocab_find_text(const vocab *v, slice text);
+/* The token of a byte that has no character: "<0x0A>", or -1. */
+int32_t vocab_find_byte(const vocab *v, unsigned char byte);
 
 #endif

@@ -15,8 +15,8 @@ from harness import BUILD, ENGINE, SMOE, WORK, Model, main, must_run, run  # noq
 
 QEMU = "qemu-x86_64"
 LACKS = {  # -cpu: the kernel sets that it cannot run
-    "Nehalem": ["avx2", "avx512"],
-    "Haswell": ["avx512"],
+    "Nehalem": ["avx2", "avx2_vnni", "avx512"],
+    "Haswell": ["avx2_vnni", "avx512"],
 }
 IDS = ",".join(str(7 + 61 * i) for i in range(30))
 

@@ -37,6 +37,7 @@ class Terminal:
             os.execve(CHAT, command(engine_args, flags), environ)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 100, 0, 0))
         self.screen = ''
+        self.raw = b''
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -67,10 +68,12 @@ class Terminal:
             data = self._read(max(0, end - time.monotonic()))
             if not data:
                 raise AssertionError(f'{pattern!r} never came; the screen says {self.screen!r}')
+            self.raw += data
             self.screen += data.decode('utf-8', 'replace')
+            self.screen = re.sub('\x1b\\[\\?2004[hl]', '', self.screen)  # bracketed paste: not seen
 
     def prompt(self):
-        return self.expect(r'(?:^|[\r\n\x1b\[K])> ')
+        return self.expect(r'(?:^|[\r\n\x1b\[K])[>.] ')
 
     def finish(self, timeout=30):
         """Reads to the end; returns (rest of the screen, exit status)."""

@@ -47,7 +47,7 @@ def test_commands():
     lines = ['/help', '/nonsense', 'hi', '/history', '/reset', '/history', '/quit', 'hi', '']
     out, err, status = through_pipes(['answer', 'A'], '\n'.join(lines))
     equal((out, status), ('A\n', 0))
-    contains(err, '/reset    start a new', 'there is no such command',
+    contains(err, '/reset            start a new', 'there is no such command',
              'user:\n  hi\nassistant:\n  A\n', 'a new conversation', 'nothing has been said')
     equal(through_pipes(['echo'], '//quit\n')[0], '<user>/quit</><assistant>\n')
     equal(through_pipes(['echo'], 'x\n/reset\nhi\n', ['--system', 's'])[0].splitlines()[1],
@@ -97,7 +97,8 @@ def test_refusals():
     out, err, status = through_pipes(['error', 'ctx_overflow'], 'hi\n', ['--ctx', '10'])
     equal((out, status), ('x\n', 1))
     contains(err, f'[the conversation has {len(PROMPT)} tokens, the context holds 10: '
-                  'this message was dropped; /reset starts a new conversation]')
+                  'this message was dropped; '
+             '/compact makes room, /reset starts a new conversation]')
     err = through_pipes(['error', 'internal'], 'hi\n')[1]
     contains(err, '[the engine could not answer: internal]\n  fake_engine: the reason\n')
     out, err, status = through_pipes(['answer', 'A'], 'refuse\nhi\n')
@@ -113,7 +114,7 @@ def test_max_tokens():
     two_left = str(len(PROMPT) + 2)
     out, err, _ = through_pipes(['slow', 'ab'], 'hi\n', ['--ctx', two_left, '--stats'])
     equal(out, 'ab\n')
-    contains(err, 'the context is full: /reset')
+    contains(err, 'the context is full: /compact or /reset')
 
 
 def test_large_messages():

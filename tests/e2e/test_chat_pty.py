@@ -1,4 +1,13 @@
 """The console at a terminal: prompt, editing, dim lines, Ctrl-C, an engine that misbehaves."""
+import fcntl
+import json
+import os
+import re
+import signal
+import stat
+import struct
+import tempfile
+import termios
 import time
 
 from chat_rig import Terminal, contains, equal, main
@@ -10,7 +19,8 @@ def test_conversation():
     t.prompt()
     t.line('hi')
     t.expect(r'\nHello 中 😀\r\n')
-    line = t.expect(r'\x1b\[2m\[(\d+) tokens, [\d.]+ tok/s, first token after [\d.]+ s\]\x1b\[0m')
+    line = t.expect(r'\x1b\[2m\[(\d+) tokens, [\d.]+ tok/s, first token after [\d.]+ s, '
+                    r'hit rate 50 %, context \d+ of 1000\]\x1b\[0m')
     equal(line.group(1), '14')
     t.prompt()
     t.line('/help')
@@ -59,7 +69,8 @@ def test_no_color_and_dumb():
         t = Terminal(['answer', 'A'], term=term, env=env)
         t.prompt()
         t.line('hi')
-        line = t.expect(r'A\r\n(.*?)\[1 token, 500.0 tok/s, first token after [\d.]+ s\]')
+        line = t.expect(r'A\r\n(.*?)\[1 token, 500.0 tok/s, first token after [\d.]+ s, '
+                        r'hit rate 50 %, context 23 of 1000\]')
         equal(line.group(1), '')
         t.prompt()
         t.line('/quit')
@@ -73,7 +84,7 @@ def test_progress():
     t = Terminal(['prefill', 'A'])
     t.prompt()
     t.line('hi')
-    t.expect(r'\r\x1b\[K\x1b\[2m\[reading [5-9] of 10 tokens, [5-9]0 %\]')
+    t.expect(r'\r\x1b\[K\x1b\[2m\[reading [5-9] of 10 tokens, [5-9]0 % [#-]{20}, \d+ s left\]')
     t.expect(r'\r\x1b\[KA\r\n')
     t.prompt()
     t.line('/quit')
@@ -84,7 +95,7 @@ def test_model_output_cannot_steer_the_terminal():
     t = Terminal(['answer', 'a\x1b[2Jb\x07c'])
     t.prompt()
     t.line('hi')
-    t.expect(r'\na\[2Jbc\r\n')
+    t.expect('\na\u241b\\[2Jb\u2407c\r\n')
     t.line('/quit')
     t.finish()
 
@@ -197,6 +208,170 @@ def test_engine_that_does_not_start():
     screen, status = t.finish()
     equal(status, 1)
     contains(screen, 'fake_engine: no such model', 'the engine did not start (exit 5)')
+
+def test_several_lines_as_one_message():
+    t = Terminal(['echo'])
+    t.prompt()
+    t.line('first\\')
+    t.prompt()
+    t.line('second')
+    t.expect(r'\n<user>first\r\nsecond</><assistant>\r\n')
+    t.prompt()
+    t.line('"""')
+    t.prompt()
+    t.line('/quit')
+    t.prompt()
+    t.line('"""')
+    t.expect(r'<user>/quit</><assistant>\r\n')
+    t.prompt()
+    t.line('"""')
+    t.prompt()
+    t.ctrl_c()
+    t.expect(r'the lines so far are dropped')
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_paste():
+    t = Terminal(['echo'])
+    t.prompt()
+    contains(t.raw.decode(), '\x1b[?2004h')
+    t.type('\x1b[200~one\rtwo\ttabs\r/quit\x1b[201~')
+    t.line('')
+    t.expect(r'<user>one\r\ntwo\ttabs\r\n/quit</><assistant>\r\n')
+    t.prompt()
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+    contains(t.raw.decode(), '\x1b[?2004l')
+
+
+def test_retry_edit_undo():
+    t = Terminal(['echo'])
+    t.prompt()
+    t.line('hi')
+    t.expect(r'<user>hi</><assistant>\r\n')
+    t.prompt()
+    t.line('/retry')
+    t.expect(r'\n<user>hi</><assistant>\r\n')
+    t.prompt()
+    t.line('/edit')
+    t.expect(r'> hi')
+    t.line(' there')
+    t.expect(r'\n<user>hi there</><assistant>\r\n')
+    t.prompt()
+    t.line('/undo')
+    t.expect('are forgotten')
+    t.line('ho')
+    t.expect(r'\n<user>ho</><assistant>\r\n')
+    t.prompt()
+    t.line('/quit')
+    t.finish()
+
+
+def test_reasoning_is_folded():
+    t = Terminal(['answer', '<think>\nhmm\n</think>\n\nFour.'])
+    t.prompt()
+    t.line('2+2?')
+    t.expect(r'\[thought for [\d.]+ s; /think shows it\]\x1b\[0m\r\nFour\.\r\n')
+    t.prompt()
+    t.line('/think')
+    t.expect('reasoning is shown')
+    t.line('again')
+    t.expect(r'\x1b\[0;2mhmm\x1b\[0m\r\n\r\nFour\.\r\n')
+    t.prompt()
+    t.line('/quit')
+    t.finish()
+
+
+def test_looks_and_wrapping():
+    words = 'word ' * 30 + '`code` **bold**'
+    t = Terminal(['answer', words])
+    t.prompt()
+    t.line('hi')
+    shown = t.expect(r'\n(word.*?)\r\n\x1b\[2m\[').group(1)
+    contains(shown, '\x1b[0;36m`code`\x1b[0m \x1b[0;1m**bold**\x1b[0m')
+    lines = re.sub('\x1b\\[[\\d;]*m', '', shown).split('\r\n')
+    equal(max(map(len, lines)) <= 100, True)
+    t.prompt()
+    t.line('/quit')
+    t.finish()
+
+
+def test_silence_is_announced():
+    t = Terminal(['hang'], ['--silence-ms', '1000', '--stop-ms', '300'])
+    t.prompt()
+    t.line('hi')
+    t.expect(r'\[no sign of life from the engine for 1 s; Ctrl-C stops this answer\]')
+    t.ctrl_c()
+    t.expect(r'\[engine does not stop - restarting\]')
+    t.prompt()
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_sigterm_leaves_a_usable_terminal():
+    t = Terminal(['slow', 'ab'])
+    t.prompt()
+    t.type('x')
+    t.expect('x')
+    before = termios.tcgetattr(t.fd)
+    os.kill(t.pid, signal.SIGTERM)
+    equal(t.finish()[1], 128 + signal.SIGTERM)
+    equal(before[3] & termios.ECHO, 0)  # the line editor had taken the terminal over
+
+
+def test_resize_while_typing():
+    t = Terminal(['echo'])
+    t.prompt()
+    t.type('abc')
+    t.expect('abc')
+    fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 40, 0, 0))
+    os.kill(t.pid, signal.SIGWINCH)
+    t.line('def')
+    t.expect(r'<user>abcdef</>')
+    t.prompt()
+    t.line('/quit')
+    t.finish()
+
+
+def test_saved_and_continued():
+    with tempfile.TemporaryDirectory() as folder:
+        state = os.path.join(folder, 'a', 'b')
+        t = Terminal(['echo'], ['--state', state, '--lineage', 'one'])
+        t.prompt()
+        t.line('remember')
+        t.expect(r'<user>remember</><assistant>\r\n')
+        t.prompt()
+        os.kill(t.pid, signal.SIGKILL)
+        t.finish()
+        name, = os.listdir(state)
+        path = os.path.join(state, name)
+        equal(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        equal(stat.S_IMODE(os.stat(state).st_mode), 0o700)
+        lines = [json.loads(line) for line in open(path)]
+        equal([line.get('content') for line in lines],
+              [None, 'remember', '<user>remember</><assistant>'])
+        t = Terminal(['count'], ['--state', state, '--continue', '--lineage', 'two'])
+        t.expect(r'going on after 2 messages: this conversation was held with bytes')
+        t.prompt()
+        t.line('/undo')
+        t.expect('are forgotten')
+        t.line('/quit')
+        t.finish()
+        equal(len(open(path).readlines()), 1)
+
+
+def test_context_nearly_full():
+    t = Terminal(['answer', 'x' * 30], ['--ctx', '100'])
+    t.prompt()
+    for _ in range(2):
+        t.line('hi')
+        t.prompt()
+    t.expect(r'', 1)
+    t.line('/compact')
+    t.expect(r'\[1 turn dropped, \d+ of 100 tokens are left\]')
+    t.line('/quit')
+    t.finish()
 
 
 main(globals())

@@ -10,6 +10,8 @@ from harness import ENGINE, SMOE, Engine, golden_model, main, must_run, run, sha
 MODELS = {  # name: (model, vocabulary)
     "kquant-q4_K": (lambda: golden_model("kquant", "q4_K", "q8_0"), 288),
     "kquant-q2_K": (lambda: golden_model("kquant", "q2_K", "q6_K"), 288),
+    "kquant-q3_K": (lambda: golden_model("kquant", "q3_K", "q5_K"), 288),
+    "kquant-q4_0": (lambda: golden_model("kquant", "q4_0", "f16"), 288),
     "odd-f32": (lambda: golden_model("odd"), 307),
     "tiny-q4_K": (lambda: shatter(TINY, "q4_K", "q8_0"), 2048),
 }
@@ -18,7 +20,7 @@ MODELS = {  # name: (model, vocabulary)
 def isas():
     """The kernel sets that this processor has."""
     model = golden_model("odd")
-    for name in ("scalar", "avx2", "avx512", "neon"):
+    for name in ("scalar", "avx2", "avx2_vnni", "avx512", "neon", "neon_dot"):
         env = dict(os.environ, SMOE_ISA=name)
         if run(ENGINE, *model.files(), "--tokens-in", "1", "--tokens", "1", "--raw-ids",
                env=env).returncode == 0:

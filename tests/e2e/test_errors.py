@@ -236,7 +236,7 @@ def disk_full_before_shattering():
 
 
 def unknown_type():
-    return shatter(unpack("base")) + ["--experts", "q3_K"]
+    return shatter(unpack("base")) + ["--experts", "q5_1"]
 
 
 def one_shot(model, ids, *flags):
@@ -304,8 +304,31 @@ def damaged_tokenizer():
     model = copy_model("damaged_tokenizer", good())
     header, _ = read_safetensors(model.scout)
     header_bytes = struct.unpack("<Q", model.scout.read_bytes()[:8])[0] + 8
-    flip(model.scout, header_bytes + header["file/tokenizer.json"]["data_offsets"][0] + 100)
+    flip(model.scout, header_bytes + header["file/tokenizer.compiled"]["data_offsets"][0] + 100)
     return one_shot(model, "1")
+
+
+def damaged_tokenizer_json():
+    model = copy_model("damaged_tokenizer_json", good())
+    header, _ = read_safetensors(model.scout)
+    header_bytes = struct.unpack("<Q", model.scout.read_bytes()[:8])[0] + 8
+    flip(model.scout, header_bytes + header["file/tokenizer.json"]["data_offsets"][0] + 100)
+    return [SMOE, "inspect", model.stem, "--verify"]
+
+
+def tokens_without_a_tokenizer():
+    model = copy_model("tokens_without_a_tokenizer", good())
+    data = model.scout.read_bytes()
+    model.scout.write_bytes(data.replace(b'"file/tokenizer.', b'"fila/tokenizer.'))
+    return [SMOE, "tokens", model.stem, "hello"]
+
+
+def tokens_id_outside_the_vocabulary():
+    return [SMOE, "tokens", good().stem, "--ids", "1,2,288"]
+
+
+def tokens_without_a_text():
+    return [SMOE, "tokens"]
 
 
 def verify_damaged_record():

@@ -16,7 +16,8 @@ ALLOWED["client"] = {"base", "wire"}
 ALLOWED["serve"] = {"base", "wire", "engine"}
 ALLOWED["shatter"] = {"base", "json", "formats", "quant", "tokenizer"}
 ALLOWED["bench"] = {"base", "json", "formats", "quant", "engine"}
-ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer"}
+ALLOWED["reply"] = {"base"}
+ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer", "reply"}
 ALLOWED["app"] = set(ALLOWED)
 
 PROTOCOL = {"serve": "serve", "client": "client", "child": "client"}  # the rest is the wire

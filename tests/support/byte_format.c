@@ -118,6 +118,19 @@ bool smoe_tokenizer_bytes(const smoe_tokenizer *tok, int32_t id, const char **by
     return *len == 1;
 }
 
+int32_t smoe_tokenizer_find(const smoe_tokenizer *tok, const char *text, size_t len)
+{
+    (void)tok;
+    return len == 8 && memcmp(text, "</think>", 8) == 0 ? 257 : -1; /* tags are text here */
+}
+
+smoe_status smoe_tokenizer_encode(const smoe_tokenizer *tok, const char *text, size_t len,
+                                  smoe_ids *out, smoe_err *err)
+{
+    (void)tok;
+    return push_text(out, slice_of(text, len), err);
+}
+
 void smoe_detok_init(smoe_detok *d, const smoe_tokenizer *tok)
 {
     *d = (smoe_detok){.tok = tok};

@@ -164,9 +164,9 @@ def variants(base):
     yield "added, special", *with_added(tokens, special=True)
 
 
-def compare(name, data, extra, args, seed):
+def compare(name, data, extra, args, seed, texts=None):
     rng = random.Random(seed)
-    texts = [generate(rng, extra) for _ in range(args.count)]
+    texts = texts or [generate(rng, extra) for _ in range(args.count)]
     raw = [t if isinstance(t, bytes) else t.encode() for t in texts]
     texts = [b.decode(errors="replace") for b in raw]
     encoded = json.dumps(data, ensure_ascii=False)

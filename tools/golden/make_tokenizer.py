@@ -4,6 +4,7 @@
 usage: make_tokenizer.py QWEN3 OUT      QWEN3 holds the published tokenizer.json and tokenizer_config.json
 """
 
+import json
 import random
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 import tiny_tokenizer
+from family_tokenizers import families
 from common import json_lines, write_text, write_xz
 from tokenizer_texts import Sample
 
@@ -59,6 +61,27 @@ def make(tokenizer_json, out, keep_one_in, n_random):
     print(out, len(encoded), "texts", sum(len(r["ids"]) for r in encoded), "ids", len(decoded), "decodings")
 
 
+# In CI: one of each pipeline that is published.
+COMMITTED = ["neox, olmoe", "llama 3", "deepseek v2", "deepseek v3", "gpt-oss", "kimi k2", "llama 2, mixtral",
+             "llama 2, not legacy", "gemma", "metaspace"]
+
+
+def make_families(out):
+    for name, data in families():
+        if name in COMMITTED:
+            folder = out / "families" / name.replace(",", "").replace(" ", "_")
+            text = json.dumps(data, ensure_ascii=False)
+            tokenizer = Tokenizer.from_str(text)
+            specials = [t.content for _, t in sorted(tokenizer.get_added_tokens_decoder().items())]
+            texts = [t for i, t in enumerate(Sample(1, specials).texts()) if i % 8 == 0]
+            encoded = encode_rows(tokenizer, texts)
+            # Only what texts encode to: of invalid bytes the reference makes other replacement characters.
+            decoded = [{"ids": r["ids"], "text_skip_special": tokenizer.decode(r["ids"])} for r in encoded]
+            write_xz(folder / "tokenizer.json.xz", text.encode())
+            write_xz(folder / "encode.jsonl.xz", json_lines(encoded).encode())
+            write_xz(folder / "decode.jsonl.xz", json_lines(decoded).encode())
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -72,6 +95,7 @@ def main():
         for name in ("tokenizer.json", "tokenizer_config.json"):
             write_text(out / "tiny" / name, (Path(tmp) / name).read_text(encoding="utf-8"))
         make(Path(tmp) / "tokenizer.json", out / "tiny", 6, 100)
+    make_families(out)
 
 
 if __name__ == "__main__":

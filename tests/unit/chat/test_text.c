@@ -50,7 +50,8 @@ static void scrubbing(void **state)
                                                   "31m\xc2\xa0\r\x07z"),
                                        &out, NULL),
                      SMOE_OK);
-    assert_string_equal(out.data, "a[2J\tb\n31m\xc2\xa0z");
+    assert_string_equal(out.data, "a\u241b[2J\tb\n\u2421\ufffd"
+                                  "31m\xc2\xa0\u240d\u2407z");
     rng random = {5};
     for (int i = 0; i < 20000; i++) {
         char noise[32];
@@ -69,21 +70,35 @@ static void scrubbing(void **state)
     buf_fini(&out);
 }
 
+static void expect_command(const char *line, enum command command, const char *argument)
+{
+    slice text;
+    smoe_err err = {0};
+    assert_int_equal(command_parse(slice_from(line), &text, &err), command);
+    if (command == COMMAND_WRONG) {
+        assert_non_null(strstr(err.text, argument));
+    } else {
+        assert_true(slice_is(text, argument));
+    }
+}
+
 static void commands(void **state)
 {
     (void)state;
-    slice text;
-    assert_int_equal(command_parse(slice_from("hello"), &text), COMMAND_NONE);
-    assert_int_equal(command_parse(slice_from(""), &text), COMMAND_NONE);
-    assert_int_equal(command_parse(slice_from("//quit"), &text), COMMAND_NONE);
-    assert_true(slice_is(text, "/quit"));
-    assert_int_equal(command_parse(slice_from("/quit"), &text), COMMAND_QUIT);
-    assert_int_equal(command_parse(slice_from("/quit \t"), &text), COMMAND_QUIT);
-    assert_int_equal(command_parse(slice_from("/reset"), &text), COMMAND_RESET);
-    assert_int_equal(command_parse(slice_from("/help"), &text), COMMAND_HELP);
-    assert_int_equal(command_parse(slice_from("/history"), &text), COMMAND_HISTORY);
-    assert_int_equal(command_parse(slice_from("/"), &text), COMMAND_UNKNOWN);
-    assert_int_equal(command_parse(slice_from("/quit now"), &text), COMMAND_UNKNOWN);
+    expect_command("hello", COMMAND_NONE, "hello");
+    expect_command("", COMMAND_NONE, "");
+    expect_command("//quit", COMMAND_NONE, "/quit");
+    expect_command("/quit", COMMAND_QUIT, "");
+    expect_command("/quit \t", COMMAND_QUIT, "");
+    expect_command("/reset", COMMAND_RESET, "");
+    expect_command("/help", COMMAND_HELP, "");
+    expect_command("/system", COMMAND_SYSTEM, "");
+    expect_command("/system \t be brief ", COMMAND_SYSTEM, "be brief");
+    expect_command("/save a b.jsonl", COMMAND_SAVE, "a b.jsonl");
+    expect_command("/save", COMMAND_WRONG, "/save needs a path");
+    expect_command("/", COMMAND_WRONG, "no such command");
+    expect_command("/sys", COMMAND_WRONG, "no such command");
+    expect_command("/quit now", COMMAND_WRONG, "/quit takes nothing after it");
 }
 
 static void transcripts(void **state)
@@ -96,19 +111,21 @@ static void transcripts(void **state)
     assert_int_equal(transcript_json(&t, &json, NULL), SMOE_OK);
     assert_string_equal(json.data, "[]");
     transcript_drop_last(&t);
-    assert_int_equal(transcript_add(&t, "system", slice_from("be\"brief"), false, NULL), SMOE_OK);
-    assert_int_equal(transcript_add(&t, "user", slice_of("h\xffi\n", 4), false, NULL), SMOE_OK);
-    assert_int_equal(transcript_add(&t, "assistant", slice_of(NULL, 0), true, NULL), SMOE_OK);
+    assert_int_equal(transcript_add(&t, "system", slice_from("be\"brief"), NULL), SMOE_OK);
+    assert_int_equal(transcript_add(&t, "user", slice_of("h\xffi\n", 4), NULL), SMOE_OK);
+    assert_int_equal(
+        transcript_add_answer(&t, slice_of(NULL, 0), slice_from("why"), true, NULL), SMOE_OK);
     buf_clear(&json);
     assert_int_equal(transcript_json(&t, &json, NULL), SMOE_OK);
     assert_string_equal(json.data, "[{\"role\":\"system\",\"content\":\"be\\\"brief\"},"
                                    "{\"role\":\"user\",\"content\":\"h" BAD "i\\n\"},"
-                                   "{\"role\":\"assistant\",\"content\":\"\"}]");
+                                   "{\"role\":\"assistant\",\"content\":\"\","
+                                   "\"reasoning_content\":\"why\"}]");
     transcript_clear(&t);
     assert_int_equal(t.n_messages, 1);
     transcript_drop_last(&t);
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(transcript_add(&t, "user", slice_from("x"), false, NULL), SMOE_OK);
+        assert_int_equal(transcript_add(&t, "user", slice_from("x"), NULL), SMOE_OK);
     }
     transcript_clear(&t);
     assert_int_equal(t.n_messages, 0);
@@ -116,7 +133,7 @@ static void transcripts(void **state)
 
     for (uint64_t nth = 1; nth <= 2; nth++) {
         mem_fail_nth(nth);
-        assert_int_equal(transcript_add(&t, "user", slice_from("x"), false, NULL), SMOE_NOMEM);
+        assert_int_equal(transcript_add(&t, "user", slice_from("x"), NULL), SMOE_NOMEM);
         mem_fail_nth(0);
         assert_int_equal(t.n_messages, 0);
         transcript_fini(&t);

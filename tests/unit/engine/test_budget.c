@@ -34,6 +34,23 @@ static void test_ring_takes_what_is_left(void **state)
     ASSERT_FAILS(budget_split(&r, &b, &err), SMOE_RANGE, &err, "8 experts of 1.00 MiB");
 }
 
+/* What buffered reads leave for a moment makes the ring smaller, but never too small. */
+static void test_page_cache_gives_way(void **state)
+{
+    (void)state;
+    smoe_err err;
+    budget b;
+    budget_request r = request(1, 0);
+    assert_int_equal(budget_split(&r, &b, &err), SMOE_RANGE);
+    uint64_t fixed_mib = b.fixed_bytes / MIB;
+    for (uint64_t n = 8; n < 40; n++) {
+        r = request(fixed_mib + n, 0);
+        r.page_cache_bytes = 5 * MIB;
+        ASSERT_OK(budget_split(&r, &b, &err), &err);
+        assert_int_equal(b.n_ring, n < 13 ? 8 : n - 5);
+    }
+}
+
 static void test_ring_as_asked(void **state)
 {
     (void)state;
@@ -102,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ring_takes_what_is_left),
+        cmocka_unit_test(test_page_cache_gives_way),
         cmocka_unit_test(test_ring_as_asked),
         cmocka_unit_test(test_few_records_need_few_slots),
         cmocka_unit_test(test_the_machine_is_the_limit),

@@ -17,7 +17,7 @@ static const char *const NAMES[] = {"scalar", "avx2", "avx512", "neon", "neon_do
 enum { N_NAMES = sizeof(NAMES) / sizeof(NAMES[0]), N_MAX = 1100, N_BLOCKS = 5 };
 
 static float X[N_MAX + 8];
-static act_block WANT[N_BLOCKS + 1], WANT_LO[N_BLOCKS + 1], GOT[N_BLOCKS + 1], GOT_LO[N_BLOCKS + 1];
+static act_block WANT[N_BLOCKS + 1], GOT[N_BLOCKS + 1];
 
 static float random_float(rng *r, int kind)
 {
@@ -38,9 +38,11 @@ static float random_float(rng *r, int kind)
 static void check_blocks(const char *name, act_block *want, act_block *got)
 {
     for (int i = 0; i <= N_BLOCKS; i++) {
-        assert_int_equal(isnan(want[i].d) != 0, isnan(got[i].d) != 0);
-        if (isnan(want[i].d)) {
-            want[i].d = got[i].d = 0;
+        for (int s = 0; s < 8; s++) {
+            assert_int_equal(isnan(want[i].d[s]) != 0, isnan(got[i].d[s]) != 0);
+            if (isnan(want[i].d[s])) {
+                want[i].d[s] = got[i].d[s] = 0;
+            }
         }
         if (memcmp(&want[i], &got[i], sizeof(want[i])) != 0) {
             fail_msg("%s: block %d differs", name, i);
@@ -66,15 +68,10 @@ static void test_same_bits(void **state)
             }
             memset(WANT, 0x11, sizeof(WANT));
             memset(GOT, 0x11, sizeof(GOT));
-            act_quantize_ref(x, n, WANT);
-            k->act_quantize(x, n, GOT);
+            const int scale_elems = rng_next(&r) % 2 ? 32 : 256;
+            act_quantize_ref(x, n, scale_elems, WANT);
+            k->act_quantize(x, n, scale_elems, GOT);
             check_blocks(k->name, WANT, GOT);
-            memset(WANT_LO, 0x11, sizeof(WANT_LO));
-            memset(GOT_LO, 0x11, sizeof(GOT_LO));
-            act_quantize_fine_ref(x, n, WANT, WANT_LO);
-            k->act_quantize_fine(x, n, GOT, GOT_LO);
-            check_blocks(k->name, WANT, GOT);
-            check_blocks(k->name, WANT_LO, GOT_LO);
         }
     }
 }
@@ -110,21 +107,17 @@ static void test_definition(void **state)
         for (int64_t i = 0; i < n; i++) {
             X[i] = scale * random_float(&r, 0);
         }
-        act_quantize_ref(X, n, WANT);
-        act_quantize_fine_ref(X, n, GOT, GOT_LO);
+        const int scale_elems = round % 2 ? 32 : 256;
+        act_quantize_ref(X, n, scale_elems, WANT);
         for (int64_t i = 0; i < 256 * act_n_blocks(n); i++) {
-            const act_block *b = &WANT[i / 256], *h = &GOT[i / 256], *l = &GOT_LO[i / 256];
+            const act_block *b = &WANT[i / 256];
             const int e = (int)(i % 256);
-            const double x = i < n ? (double)X[i] : 0;
-            const double fine = (double)h->d * h->qs[e] + (double)l->d * l->qs[e];
-            assert_true(fabs(x - (double)b->d * b->qs[e]) <= 0.50001 * (double)b->d);
-            assert_true(fabs(x - fine) <= 0.51 * (double)l->d);
-            assert_true(l->qs[e] >= -64 && l->qs[e] <= 63);
+            const double x = i < n ? (double)X[i] : 0, d = (double)b->d[e / 32];
+            assert_true(fabs(x - d * b->qs[e]) <= 0.50001 * d);
+            assert_true(scale_elems == 32 || b->d[e / 32] == b->d[0]);
         }
         for (int64_t i = 0; i < act_n_blocks(n); i++) {
             check_sums(&WANT[i]);
-            check_sums(&GOT[i]);
-            check_sums(&GOT_LO[i]);
         }
     }
 }
@@ -133,32 +126,34 @@ static void test_odd_input(void **state)
 {
     (void)state;
     memset(X, 0, sizeof(X));
-    act_quantize_ref(X, 512, WANT);
-    assert_true(WANT[1].d == 0 && WANT[1].qs[7] == 0);
+    act_quantize_ref(X, 512, 256, WANT);
+    assert_true(WANT[1].d[0] == 0 && WANT[1].qs[7] == 0);
 
     X[3] = 0x1p-149f; /* too small to matter */
     X[300] = -FLT_MAX;
     X[301] = FLT_MAX;
-    act_quantize_ref(X, 512, WANT);
-    act_quantize_fine_ref(X, 512, GOT, GOT_LO);
-    assert_true(WANT[0].d == 0 && WANT[0].qs[3] == 0);
-    assert_true(isfinite(WANT[1].d) && isfinite(GOT[1].d));
+    act_quantize_ref(X, 512, 256, WANT);
+    assert_true(WANT[0].d[0] == 0 && WANT[0].qs[3] == 0);
+    assert_true(isfinite(WANT[1].d[0]));
     assert_int_equal(WANT[1].qs[300 - 256], -127);
-    assert_int_equal(GOT[1].qs[301 - 256], 127);
-    assert_int_equal(GOT_LO[1].qs[301 - 256], 0);
+    act_quantize_ref(X, 512, 32, WANT);
+    assert_true(isfinite(WANT[1].d[1]) && WANT[1].d[0] == 0);
+    assert_int_equal(WANT[1].qs[301 - 256], 127);
 
     X[20] = ACT_TINY;
-    act_quantize_ref(X, 256, WANT);
+    act_quantize_ref(X, 256, 256, WANT);
     assert_int_equal(WANT[0].qs[20], 127);
 
     static const float broken[] = {NAN, INFINITY, -INFINITY};
     for (int i = 0; i < 3; i++) {
         X[5] = broken[i];
-        act_quantize_ref(X, 512, WANT);
-        act_quantize_fine_ref(X, 512, GOT, GOT_LO);
-        assert_true(isnan(WANT[0].d) && isnan(GOT[0].d) && isnan(GOT_LO[0].d));
+        act_quantize_ref(X, 512, 256, WANT);
+        assert_true(isnan(WANT[0].d[0]) && isnan(WANT[0].d[7]));
         assert_int_equal(WANT[0].qs[20], 0);
-        assert_true(isfinite(WANT[1].d));
+        assert_true(isfinite(WANT[1].d[0]));
+        act_quantize_ref(X, 512, 32, WANT);
+        assert_true(isnan(WANT[0].d[0]) && isfinite(WANT[0].d[1]));
+        assert_int_equal(WANT[0].qs[20], 0);
     }
 }
 

@@ -16,10 +16,11 @@
 #include "quant/panel.h"
 #include "quant/quant.h"
 
-static const char *const NAMES[] = {"scalar", "avx2", "avx512", "neon", "neon_dot"};
+static const char *const NAMES[] = {"scalar", "avx2", "avx2_vnni", "avx512", "neon",
+                                    "neon_dot"};
 enum { N_NAMES = sizeof(NAMES) / sizeof(NAMES[0]) };
-static const dtype TYPES[] = {DTYPE_F32,  DTYPE_F16,  DTYPE_BF16, DTYPE_Q4_0, DTYPE_Q8_0,
-                              DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K};
+static const dtype TYPES[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q2_K, DTYPE_Q3_K,
+                              DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K};
 enum { N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
 enum { MAX_ROWS = 70, MAX_COLS = 1100, MAX_VECTORS = 110, GUARD = 5 };
 
@@ -91,10 +92,6 @@ static void fill_rows(rng *r, dtype type, input kind, uint8_t *rows, uint64_t n_
                                                      : f16_from_f32(uniform(r) / 16);
             memcpy(rows + b + at[i], &h, 2);
         }
-        if (!info->is_quantized) {
-            const float f = kind == INPUT_EXTREME ? any_float(r) : uniform(r);
-            quantize_row_ref(type, &f, rows + b, 1);
-        }
     }
 }
 
@@ -117,15 +114,12 @@ static uint64_t some_cols(rng *r, dtype type)
     return block * (1 + rng_next(r) % (MAX_COLS / block));
 }
 
-/* The vectors of a product: act_blocks for quantised types. `stride` in elements of the kind. */
+/* The vectors of a product. */
 static panel_x make_x(dtype type, int64_t cols, int64_t n, int64_t pad)
 {
-    if (!panel_takes_act(type)) {
-        return (panel_x){X, cols + pad, n};
-    }
     const int64_t stride = act_n_blocks(cols) + pad % 2;
     for (int64_t j = 0; j < n; j++) {
-        act_quantize_ref(X + j * (cols + pad), cols, ACTS + j * stride);
+        act_quantize_ref(X + j * (cols + pad), cols, panel_act_scale(type), ACTS + j * stride);
     }
     return (panel_x){ACTS, stride, n};
 }
@@ -135,14 +129,17 @@ static void test_sizes(void **state)
     (void)state;
     assert_int_equal(panel_bytes(DTYPE_Q4_K, 512), 2 * 2304);
     assert_int_equal(panel_matrix_bytes(DTYPE_Q8_0, 17, 96), 2 * 3 * 544);
-    assert_int_equal(panel_matrix_bytes(DTYPE_F32, 1, 3), 3 * 64);
     assert_int_equal(panel_bytes(DTYPE_Q4_K, 100), 0);
     assert_int_equal(panel_bytes(DTYPE_U8, 256), 0);
-    assert_int_equal(panel_bytes(DTYPE_F32, UINT64_MAX / 8), 0);
-    assert_int_equal(panel_matrix_bytes(DTYPE_F32, UINT64_MAX, 1), 0);
+    assert_int_equal(panel_bytes(DTYPE_BF16, 256), 0);
+    assert_int_equal(panel_bytes(DTYPE_Q8_0, UINT64_MAX - 31), 0);
+    assert_int_equal(panel_matrix_bytes(DTYPE_Q8_0, UINT64_MAX, 32), 0);
+    assert_true(panel_supported(DTYPE_Q2_K));
     assert_false(panel_supported(DTYPE_I8));
-    assert_true(panel_takes_act(DTYPE_Q2_K));
-    assert_false(panel_takes_act(DTYPE_BF16));
+    assert_false(panel_supported(DTYPE_F32));
+    assert_int_equal(panel_act_scale(DTYPE_Q2_K), 256);
+    assert_int_equal(panel_act_scale(DTYPE_Q4_0), 32);
+    assert_int_equal(panel_act_scale(DTYPE_BF16), 0);
 }
 
 static void test_round_trip(void **state)
@@ -214,8 +211,7 @@ static void check_case(rng *r, dtype type, input kind, int64_t n)
     const panel_x x = make_x(type, cols, n, pad);
     memset(WANT, 0x3f, sizeof(WANT)); /* what lies between the rows must stay */
     for (int64_t j = 0; j < n; j++) {  /* singles: the batch of scalar is checked too */
-        const size_t bytes = panel_takes_act(type) ? sizeof(act_block) : sizeof(float);
-        const panel_x one = {(const uint8_t *)x.data + (size_t)(j * x.stride) * bytes, 0, 1};
+        const panel_x one = {x.data + j * x.stride, 0, 1};
         ref->matmul(type, panels, rows, cols, one, WANT + j * out_stride, 0);
     }
     for (int i = 0; i < N_NAMES; i++) {
@@ -248,41 +244,36 @@ static void test_same_bits(void **state)
 }
 
 /* Against a dot in double precision: of the activations as quantised (nearly exact), and of the
- * activations themselves (half a level per activation; the fine format 1/128 of that). */
+ * activations themselves (half a level per activation). Types with a scale per 32 take both kinds
+ * of activations. */
 static void test_accuracy(void **state)
 {
     (void)state;
     enum { ROWS_HERE = 19, COLS = 768 };
-    static float w[COLS], coarse[ROWS_HERE], hi[ROWS_HERE], lo[ROWS_HERE];
-    static act_block acts[3], act_hi[3], act_lo[3];
+    static float w[COLS], got[ROWS_HERE];
+    static act_block acts[3];
     const panel_kernels *k = panel_kernels_get(NULL);
     rng r = {4};
 
-    for (int t = 0; t < N_TYPES; t++) {
-        const dtype type = TYPES[t];
-        if (!panel_takes_act(type) || !quant_supported(type)) {
-            continue;
-        }
+    for (int t = 0; t < 2 * N_TYPES; t++) {
+        const dtype type = TYPES[t / 2];
+        const int scale_elems = t % 2 == 0 ? panel_act_scale(type) : 256;
         fill_rows(&r, type, INPUT_ORDINARY, ROWS, ROWS_HERE, COLS);
         panel_pack(type, ROWS, ROWS_HERE, COLS, PANELS);
         fill_x(&r, INPUT_ORDINARY, COLS);
-        k->act_quantize(X, COLS, acts);
-        k->act_quantize_fine(X, COLS, act_hi, act_lo);
-        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){acts, 0, 1}, coarse, 0);
-        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){act_hi, 0, 1}, hi, 0);
-        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){act_lo, 0, 1}, lo, 0);
+        k->act_quantize(X, COLS, scale_elems, acts);
+        k->matmul(type, PANELS, ROWS_HERE, COLS, (panel_x){acts, 0, 1}, got, 0);
         for (int row = 0; row < ROWS_HERE; row++) {
             double exact = 0, levels = 0, size = 0;
             dequantize_row_ref(type, ROWS + row * (int)dtype_row_bytes(type, COLS), w, COLS);
             for (int i = 0; i < COLS; i++) {
+                const act_block *b = &acts[i / 256];
                 exact += (double)w[i] * (double)X[i];
-                levels += (double)w[i] * acts[i / 256].qs[i % 256] * (double)acts[i / 256].d;
+                levels += (double)w[i] * b->qs[i % 256] * (double)b->d[i % 256 / 32];
                 size += fabs((double)w[i]);
             }
-            assert_true(fabs((double)coarse[row] - levels) <= 1e-5 * size);
-            assert_true(fabs((double)coarse[row] - exact) <= 0.51 / 127 * size);
-            const double fine = (double)(hi[row] + lo[row]);
-            assert_true(fabs(fine - exact) <= (0.55 / 16256 + 1e-5) * size);
+            assert_true(fabs((double)got[row] - levels) <= 1e-5 * size);
+            assert_true(fabs((double)got[row] - exact) <= 0.51 / 127 * size);
         }
     }
 }

@@ -149,12 +149,12 @@ static void test_large(void **state)
 static void test_bad_values(void **state)
 {
     (void)state;
-    static const float bad[] = {NAN, INFINITY, -INFINITY, 2e6f};
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 2e6f, 65505.0f};
     smoe_err err;
     safetensors shard = {.file = FILE_CLOSED};
     const source src = {.shards = &shard, .n_shards = 1};
     const matrix_source m = {.name = "w", .type = DTYPE_F32, .rows = 21, .cols = 1280};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         float *data = calloc(21 * 1280, sizeof *data);
         conversion v;
         data[20 * 1280 + 1279] = bad[i]; /* the very last */
@@ -162,7 +162,7 @@ static void test_bad_values(void **state)
         free(data);
         must(file_open(&shard.file, scratch_path("source.bin"), &err), &err);
         converter c = {.source = &src, .kernels = kernels_get(NULL), .pool = pools[1]};
-        must(conversion_begin(&v, &c, &m, DTYPE_Q4_K, &err), &err);
+        must(conversion_begin(&v, &c, &m, i < 4 ? DTYPE_Q4_K : DTYPE_F16, &err), &err);
         assert_int_equal(conversion_next(&v, NULL, &err), SMOE_NUMERIC);
         assert_non_null(strstr(err.text, "\"w\""));
         must(conversion_begin(&v, &c, &m, DTYPE_F32, &err), &err);

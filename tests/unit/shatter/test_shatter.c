@@ -177,26 +177,38 @@ static void check_vault(const checkpoint *c, const vault *v)
     free(record);
 }
 
+/* Of rows of 96: the next finer type with blocks of 32. */
+static dtype of_96_columns(dtype type)
+{
+    switch (type) {
+    case DTYPE_Q6_K:
+    case DTYPE_Q5_K:
+    case DTYPE_Q4_K: return DTYPE_Q8_0;
+    case DTYPE_Q3_K:
+    case DTYPE_Q2_K: return DTYPE_Q4_0;
+    default: return type;
+    }
+}
+
 static void test_every_type(void **state)
 {
     (void)state;
-    static const dtype types[] = {DTYPE_F32,  DTYPE_BF16, DTYPE_Q8_0,
-                                  DTYPE_Q6_K, DTYPE_Q4_K, DTYPE_Q2_K};
     static const dtype sources[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
     vault v;
     scout s;
-    for (int i = 0; i < 6; i++) {
+    for (size_t i = 0; i < DTYPE_N_WEIGHTS; i++) {
         checkpoint c = plain;
+        const dtype type = dtype_weight(i)->type;
         c.type = sources[i % 3];
-        make(&c, "m", types[i], types[5 - i]);
+        make(&c, "m", type, dtype_weight(DTYPE_N_WEIGHTS - 1 - i)->type);
         open_pair("m", &v, &s);
-        assert_int_equal(v.gate.type, types[i]);
-        /* 96 columns: K-quants fall back to q8_0 */
-        assert_int_equal(v.down.type, i < 3 ? types[i] : DTYPE_Q8_0);
+        assert_int_equal(v.gate.type, type);
+        assert_int_equal(v.down.type, of_96_columns(type));
         check_vault(&c, &v);
         check_scout(&c, &s);
         close_pair(&v, &s);
     }
+    assert_null(dtype_weight(DTYPE_N_WEIGHTS));
 }
 
 /* What `smoe inspect --export` writes: the quantised rows themselves, whatever their order in the
@@ -242,24 +254,24 @@ static void export_all(const checkpoint *c, const vault *v, const scout *s)
 static void test_export(void **state)
 {
     (void)state;
-    static const dtype types[] = {DTYPE_F32,  DTYPE_BF16, DTYPE_Q8_0,
-                                  DTYPE_Q6_K, DTYPE_Q4_K, DTYPE_Q2_K};
+    enum { N = DTYPE_N_WEIGHTS };
     vault v;
     scout s;
-    for (int i = 0; i < 7; i++) {
+    for (size_t i = 0; i <= N; i++) {
         checkpoint c = plain;
         c.dir = "exported";
-        c.n_embd = i < 6 ? 256 : 40; /* 40 rows of the attention's output in the scout */
+        c.n_embd = i < N ? 256 : 40; /* 40 rows of the attention's output in the scout */
         c.n_ff_exp = 100;            /* 100 rows of gate and up in the vault */
-        make(&c, "exported", types[i % 6], types[i < 6 ? 5 - i : 2]);
+        make(&c, "exported", dtype_weight(i % N)->type,
+             i < N ? dtype_weight(N - 1 - i)->type : DTYPE_Q8_0);
         open_pair("exported", &v, &s);
         const tensor_info *o = safetensors_find(
             &s.st, slice_from("model.layers.0.self_attn.o_proj.weight"));
-        if (i == 6) {
+        if (i == N) {
             assert_true(o->type == DTYPE_U8 && o->n_dims == 2 && o->shape[0] == 48);
             assert_int_equal(o->shape[1], dtype_row_bytes(DTYPE_Q8_0, 64));
         } else {
-            assert_int_equal(v.gate.type, types[i]);
+            assert_int_equal(v.gate.type, dtype_weight(i)->type);
         }
         export_all(&c, &v, &s);
         close_pair(&v, &s);
@@ -315,26 +327,25 @@ static void test_export_refused(void **state)
 }
 
 /* A row that no block divides falls back to bf16, or f32 where the source is f32. */
+/* No block fits: the weights stay what they are. */
 static void test_odd_rows(void **state)
 {
     (void)state;
+    static const dtype sources[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
     vault v;
     scout s;
     checkpoint c = plain;
     c.n_embd = 40;
     c.n_ff_exp = 20;
-    make(&c, "odd", DTYPE_Q4_K, DTYPE_Q8_0);
-    open_pair("odd", &v, &s);
-    assert_int_equal(v.gate.type, DTYPE_BF16);
-    check_vault(&c, &v);
-    check_scout(&c, &s);
-    close_pair(&v, &s);
-    c.type = DTYPE_F32;
-    make(&c, "odd", DTYPE_Q4_K, DTYPE_Q8_0);
-    open_pair("odd", &v, &s);
-    assert_int_equal(v.gate.type, DTYPE_F32);
-    check_scout(&c, &s);
-    close_pair(&v, &s);
+    for (int i = 0; i < 3; i++) {
+        c.type = sources[i];
+        make(&c, "odd", i == 1 ? DTYPE_Q4_0 : DTYPE_Q4_K, DTYPE_Q8_0);
+        open_pair("odd", &v, &s);
+        assert_int_equal(v.gate.type, sources[i]);
+        check_vault(&c, &v);
+        check_scout(&c, &s);
+        close_pair(&v, &s);
+    }
 }
 
 static void test_forms(void **state)

@@ -59,6 +59,37 @@ static void test_variables(void **state)
     expect_text(&files, "[{\"role\":\"r\"}]", NULL, "r");
 }
 
+/* As transformers' _normalize_chat_messages and _alias_reasoning_fields. */
+static void test_messages(void **state)
+{
+    smoe_chat_files files = files_with("{}", "{{ messages | tojson }}");
+    (void)state;
+    expect_text(&files,
+                "[{\"role\":\"user\",\"content\":null,\"n\":1.0,"
+                "\"deep\":[{\"x\":null,\"y\":[true,-2,1e300]}]}]",
+                NULL,
+                "[{\"role\": \"user\", \"n\": 1.0, "
+                "\"deep\": [{\"x\": null, \"y\": [true, -2, 1e+300]}]}]");
+    expect_text(&files, "[{\"role\":\"a\",\"reasoning\":\"r\"}]", NULL,
+                "[{\"thinking\": \"r\", \"role\": \"a\", \"reasoning\": \"r\", "
+                "\"reasoning_content\": \"r\"}]");
+    expect_text(&files, "[{\"reasoning_content\":\"c\",\"thinking\":\"t\",\"x\":1}]", NULL,
+                "[{\"thinking\": \"t\", \"reasoning_content\": \"c\", \"x\": 1}]");
+    expect_text(&files, "[{\"thinking\":\"t\",\"reasoning_content\":null}]", NULL,
+                "[{\"thinking\": \"t\", \"reasoning_content\": \"t\"}]");
+}
+
+static void test_tool_template(void **state)
+{
+    smoe_chat_files files = files_with(
+        "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"with\"},"
+        "{\"name\":\"default\",\"template\":\"without\"}]}", NULL);
+    (void)state;
+    expect_text(&files, "[]", NULL, "without");
+    expect_text(&files, "[]", "{\"tools\":null}", "without");
+    expect_text(&files, "[]", "{\"tools\":[]}", "with");
+}
+
 static void expect_refused(const char *config, const char *part)
 {
     smoe_chat_files files = files_with(config, NULL);
@@ -84,6 +115,8 @@ static void test_refused(void **state)
     ASSERT_OK(smoe_chat_format_new(&files, &f, &err), &err);
     ASSERT_FAILS(smoe_chat_format_encode(f, "{}", 2, NULL, &ids, &err), SMOE_FORMAT, &err,
                  "the messages must be a JSON array, found an object");
+    ASSERT_FAILS(smoe_chat_format_encode(f, "[{},7]", 6, NULL, &ids, &err), SMOE_FORMAT, &err,
+                 "message 1 must be a JSON object with a role and a content, found an integer");
     ASSERT_FAILS(smoe_chat_format_encode(f, "[],\"a\":[]", 9, NULL, &ids, &err), SMOE_FORMAT, &err,
                  "not valid JSON");
     ASSERT_FAILS(smoe_chat_format_encode(f, "[]", 2, "[]", &ids, &err), SMOE_FORMAT, &err,
@@ -120,6 +153,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conversation),
         cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_tool_template),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_no_memory),
     };

@@ -146,12 +146,62 @@ static void test_too_small(void **state)
     assert_int_equal(smoe_detok_finish(&d, out, 3), 0);
 }
 
+#define CHARACTERS(decoder)                                                                        \
+    "{\"version\":\"1.0\",\"added_tokens\":[{\"id\":0,\"content\":\"<unk>\","                      \
+    "\"special\":true,\"normalized\":false}],\"normalizer\":null,\"pre_tokenizer\":null,"          \
+    "\"decoder\":" decoder ",\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\","                 \
+    "\"byte_fallback\":true,\"vocab\":{\"<unk>\":0,\"\u2581\":1,\"a\":2,\"\u2581a\":3,"            \
+    "\"<0xE4>\":4,\"<0xB8>\":5,\"<0xAD>\":6,\"<0x20>\":7,\"\u2581\u2581\":8},"                     \
+    "\"merges\":[\"\u2581 a\",\"\u2581 \u2581\"]}}"
+
+static const char sentencepiece[] = CHARACTERS(
+    "{\"type\":\"Sequence\",\"decoders\":["
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\u2581\"},"
+    "\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\","
+    "\"content\":\" \",\"start\":1,\"stop\":0}]}");
+static const char metaspace[] =
+    CHARACTERS("{\"type\":\"Metaspace\",\"replacement\":\"\u2581\","
+               "\"prepend_scheme\":\"first\"}");
+
+static void check_characters(const char *json, const int32_t *ids, size_t n, const char *expected)
+{
+    smoe_tokenizer *kept = tok;
+    char out[64];
+    smoe_err err;
+    ASSERT_OK(smoe_tokenizer_new(json, strlen(json), &tok, &err), &err);
+    size_t len = decode(ids, n, out, sizeof out);
+    smoe_tokenizer_free(tok);
+    tok = kept;
+    assert_int_equal(len, strlen(expected));
+    assert_memory_equal(out, expected, len);
+}
+#define CHECK_CHARACTERS(json, expected, ...)                                                      \
+    check_characters(json, (const int32_t[]){__VA_ARGS__},                                         \
+                     sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t), expected)
+
+/* Byte tokens join across tokens, and what a decoder drops at the start is dropped once. */
+static void test_decoders(void **state)
+{
+    (void)state;
+    CHECK_CHARACTERS(sentencepiece, "a a", 3, 3);
+    CHECK_CHARACTERS(sentencepiece, "a a", 0, 3, 3);
+    CHECK_CHARACTERS(sentencepiece, " a", 8, 2);
+    CHECK_CHARACTERS(sentencepiece, " a", 1, 1, 2);
+    CHECK_CHARACTERS(sentencepiece, "a", 7, 2);
+    CHECK_CHARACTERS(sentencepiece, "\xE4\xB8\xAD a", 1, 4, 5, 6, 3);
+    CHECK_CHARACTERS(sentencepiece, FFFD "a", 4, 5, 2);
+    CHECK_CHARACTERS(sentencepiece, "a" FFFD, 2, 4);
+    CHECK_CHARACTERS(metaspace, "a a", 3, 3);
+    CHECK_CHARACTERS(metaspace, " a", 8, 3);
+    CHECK_CHARACTERS(metaspace, "  a", 8, 8, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_characters), cmocka_unit_test(test_invalid),
         cmocka_unit_test(test_all_short_texts),  cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_too_small),
+        cmocka_unit_test(test_too_small),        cmocka_unit_test(test_decoders),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -10,7 +10,7 @@ static void check(const char *text, const char *expected)
     slice out;
     smoe_err err;
     normalize_init(&w);
-    ASSERT_OK(normalize_nfc(&w, slice_from(text), &out, &err), &err);
+    ASSERT_OK(normalize_text(&w, NORMAL_NFC, slice_from(text), &out, &err), &err);
     if (!slice_is(out, expected)) {
         fail_msg("\"%s\" became \"%.*s\", expected \"%s\"", text, SLICE_ARG(out), expected);
     }
@@ -39,6 +39,31 @@ static void test_known(void **state)
     check("a\u0300\u0301\u4e2de\u0301", "\u00e0\u0301\u4e2d\u00e9");
 }
 
+static void check_form(enum normal_form form, const char *text, const char *expected)
+{
+    normalize_work w;
+    slice out;
+    smoe_err err;
+    normalize_init(&w);
+    ASSERT_OK(normalize_text(&w, form, slice_from(text), &out, &err), &err);
+    if (!slice_is(out, expected)) {
+        fail_msg("\"%s\" became \"%.*s\", expected \"%s\"", text, SLICE_ARG(out), expected);
+    }
+    normalize_fini(&w);
+}
+
+static void test_other_forms(void **state)
+{
+    (void)state;
+    check_form(NORMAL_NFD, "x\u00e9\uac01", "xe\u0301\u1100\u1161\u11a8");
+    check_form(NORMAL_NFD, "\ufb01", "\ufb01");
+    check_form(NORMAL_NFKD, "\ufb01\u00e9\u2460", "fie\u03011");
+    check_form(NORMAL_NFKC, "\ufb01e\u0301\uff21\u00a0", "fi\u00e9A ");
+    check_form(NORMAL_NFKC, "\ufdfa", "\u0635\u0644\u0649 \u0627\u0644\u0644\u0647 "
+                                     "\u0639\u0644\u064a\u0647 \u0648\u0633\u0644\u0645");
+    check_form(NORMAL_NFKD, "plain", "plain");
+}
+
 /* To the reference these are starters: nothing moves across them and nothing composes with them. */
 static void test_plain_starters(void **state)
 {
@@ -61,11 +86,12 @@ static void test_every_character(void **state)
         char text[4], expected[4 * UNICODE_MAX_DECOMPOSED];
         int32_t parts[UNICODE_MAX_DECOMPOSED];
         slice out;
-        size_t n_parts = unicode_compose(parts, unicode_decompose(code, parts)), len = 0;
+        size_t n_parts = unicode_compose(parts, unicode_decompose(code, false, parts)), len = 0;
         for (size_t i = 0; i < n_parts; i++) {
             len += utf8_put((uint32_t)parts[i], expected + len);
         }
-        ASSERT_OK(normalize_nfc(&w, slice_of(text, utf8_put(code, text)), &out, &err), &err);
+        slice in = slice_of(text, utf8_put(code, text));
+        ASSERT_OK(normalize_text(&w, NORMAL_NFC, in, &out, &err), &err);
         if (!slice_eq(out, slice_of(expected, len))) {
             fail_msg("U+%04X", code);
         }
@@ -86,7 +112,7 @@ static void test_long_runs_of_marks(void **state)
         memcpy(text + 4 * i, i % 2 ? "\u0323\u0301" : "\u0301\u0323", 4);
     }
     normalize_init(&w);
-    ASSERT_OK(normalize_nfc(&w, slice_of(text, 4 * N), &out, &err), &err);
+    ASSERT_OK(normalize_text(&w, NORMAL_NFC, slice_of(text, 4 * N), &out, &err), &err);
     assert_int_equal(out.len, 4 * N);
     for (size_t i = 0; i < 2 * N; i++) {
         assert_memory_equal(out.data + 2 * i, i < N ? "\u0323" : "\u0301", 2);
@@ -99,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known),
+        cmocka_unit_test(test_other_forms),
         cmocka_unit_test(test_plain_starters),
         cmocka_unit_test(test_every_character),
         cmocka_unit_test(test_long_runs_of_marks),
