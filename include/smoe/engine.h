@@ -14,7 +14,7 @@
 typedef struct smoe_engine smoe_engine;
 typedef struct smoe_session smoe_session;
 
-typedef enum smoe_kv_type { SMOE_KV_F16, SMOE_KV_F32 } smoe_kv_type;
+typedef enum smoe_kv_type { SMOE_KV_F16, SMOE_KV_F32, SMOE_KV_Q8_0 } smoe_kv_type;
 
 typedef struct smoe_engine_params {
     const char *vault_path, *scout_path;

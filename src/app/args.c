@@ -42,9 +42,13 @@ smoe_status args_parse_kv_type(const char *text, smoe_kv_type *type, smoe_err *e
     if (!text) {
         return SMOE_OK;
     }
-    if (strcmp(text, "f16") != 0 && strcmp(text, "f32") != 0) {
-        return err_set(err, SMOE_USAGE, "--kv-type is f16 or f32, not \"%s\"", text);
+    static const char *const names[] = {
+        [SMOE_KV_F16] = "f16", [SMOE_KV_F32] = "f32", [SMOE_KV_Q8_0] = "q8_0"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *type = (smoe_kv_type)i;
+            return SMOE_OK;
+        }
     }
-    *type = strcmp(text, "f32") == 0 ? SMOE_KV_F32 : SMOE_KV_F16;
-    return SMOE_OK;
+    return err_set(err, SMOE_USAGE, "--kv-type is f16, f32 or q8_0, not \"%s\"", text);
 }

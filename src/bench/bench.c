@@ -103,7 +103,9 @@ static smoe_status run_decode(runner *r, uint32_t n_ctx, sample *s, smoe_err *er
     smoe_result result;
     TRY(generate(r, n_ctx, n_gen + 1, &result, err));
     double n_kv = (double)n_gen * (n_ctx + (n_gen + 1) / 2.0); /* positions read, all passes */
-    double elem_bytes = r->o->engine.kv_type == SMOE_KV_F32 ? 4 : 2;
+    double elem_bytes = r->o->engine.kv_type == SMOE_KV_F32    ? 4
+                        : r->o->engine.kv_type == SMOE_KV_Q8_0 ? 34.0 / 32
+                                                               : 2;
     *s = (sample){
         .seconds = (double)(r->last_ns - r->first_ns) * 1e-9,
         .weight_bytes = n_gen * (double)(model_work_token_bytes(w) + w->head_bytes),

@@ -44,7 +44,10 @@ static smoe_status choose(smoe_engine *e, const smoe_engine_params *p, smoe_err 
                        "max_position_embeddings = %u", info->n_ctx, cfg->n_ctx_train);
     }
     info->n_threads = p->n_threads ? p->n_threads : cpu_n_cores();
-    e->kv_type = p->kv_type == SMOE_KV_F32 ? DTYPE_F32 : DTYPE_F16;
+    e->kv_type = p->kv_type == SMOE_KV_F32    ? DTYPE_F32
+                 : p->kv_type == SMOE_KV_Q8_0 ? DTYPE_Q8_0
+                                              : DTYPE_F16;
+    TRY(kv_cache_check(cfg, e->kv_type, err));
     return SMOE_OK;
 }
 

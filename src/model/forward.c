@@ -74,7 +74,7 @@ static void norm_and_rotate_heads(const forward_ctx *f, float *heads, const floa
     for (uint32_t i = 0; i < n_head; i++) {
         float *head = heads + (t * n_head + i) * d;
         f->compute.k->rms_norm(head, weight, head, d, f->w->config.rms_eps);
-        rope_rotate(head, f->s->cos + t * (d / 2), f->s->sin + t * (d / 2), d);
+        f->compute.k->rope(head, f->s->cos + t * (d / 2), f->s->sin + t * (d / 2), d / 2);
     }
 }
 

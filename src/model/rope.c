@@ -85,13 +85,3 @@ void rope_cos_sin(const rope_config *rope, const float *inv_freq, uint32_t n_emb
         sin_out[i] = (float)(s * scale);
     }
 }
-
-void rope_rotate(float *head, const float *cos_in, const float *sin_in, uint32_t n_embd_head)
-{
-    uint32_t half = n_embd_head / 2;
-    for (uint32_t i = 0; i < half; i++) {
-        float a = head[i], b = head[i + half];
-        head[i] = a * cos_in[i] - b * sin_in[i];
-        head[i + half] = b * cos_in[i] + a * sin_in[i];
-    }
-}

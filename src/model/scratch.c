@@ -49,7 +49,7 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->cos = take(base, &used, n * (cfg->n_embd_head / 2));
     s->sin = take(base, &used, n * (cfg->n_embd_head / 2));
     s->attention.threads = take(base, &used, n_threads * attention_thread_bytes(cfg) / 4);
-    s->attention.parts = take(base, &used, attention_parts_bytes(cfg, n_ctx) / 4);
+    s->attention.token = take(base, &used, attention_token_bytes(cfg, n_ctx) / 4);
     s->embd_blocks = take(base, &used, (size_t)PANEL_ROWS * cfg->n_embd); /* f32 is the widest */
     s->router = take(base, &used, n * max_u32(cfg->n_expert, 1));
     s->experts = take(base, &used, n * n_used);

@@ -32,18 +32,21 @@ typedef struct kernels {
                          int64_t x_stride, int64_t n_x, float *out, int64_t out_stride);
     /* y[i] = fma(a, x[i], y[i]) */
     void (*vec_mad_f32)(float *y, const float *x, float a, int64_t n);
-    /* Attention of n_head query heads over the keys and values of their kv head, which are f16 or
-     * f32 (type). Keys: blocks of 16 positions, [n_blocks][d][16]. For all 16 * n_blocks positions
-     *   scores[h * stride + position] = q [n_head][d] . key, one chain of fma over ascending d
-     * Values: [n][d].  out[h * d + i] = sum of p[h * stride + j] * v[j][i], one chain of fma over
-     * ascending j from 0. */
-    void (*attn_scores)(dtype type, const void *k_blocks, const float *q, int64_t n_head, int64_t d,
+    /* Attention of n_rows queries over the keys and values of one kv head. Keys, f16 or f32: blocks
+     * of 16 positions, [n_blocks][d][16]. For all 16 * n_blocks positions
+     *   scores[r * stride + position] = q [n_rows][d] . key, one chain of fma over ascending d
+     * Values: [n][d].
+     *   out[r * d + i] += sum of p[r * stride + j] * v[j][i], one chain of fma over ascending j
+     * that goes on from what out holds. */
+    void (*attn_scores)(dtype type, const void *k_blocks, const float *q, int64_t n_rows, int64_t d,
                         int64_t n_blocks, float *scores, int64_t stride);
-    void (*attn_values)(dtype type, const void *v, const float *p, int64_t stride, int64_t n_head,
+    void (*attn_values)(dtype type, const void *v, const float *p, int64_t stride, int64_t n_rows,
                         int64_t d, int64_t n, float *out);
-    void (*vec_to_f16)(const float *x, uint16_t *y, int64_t n);
     /* y = x * (1 / sqrt(mean(x*x) + eps)) * w   (RMSNorm; x may equal y) */
     void (*rms_norm)(const float *x, const float *w, float *y, int64_t n, float eps);
+    /* Rotates pairs (i, i + half) of a head [2 * half] in place, cos and sin [half]:
+     * (a, b) -> (a * cos - b * sin, b * cos + a * sin), each product rounded. */
+    void (*rope)(float *head, const float *cos_in, const float *sin_in, int64_t half);
     /* y[i] = silu(gate[i]) * up[i]  with silu(x) = x / (1 + exp(-x)) */
     void (*swiglu)(const float *gate, const float *up, float *y, int64_t n);
     /* In place: x[i] = exp(x[i] - max); returns the sum (16 partials and the tree). */

@@ -1,7 +1,9 @@
 /* kernels_avx512.c: the vector kernels, built for AVX-512 (F, BW, DQ, VL) with FMA and F16C. */
 #include "quant/simd_avx512.h"
 
-#define TILE_HEADS 8 /* of attention: accumulators that fit the registers */
+/* of attention: sums that fit the registers */
+#define TILE_ROWS 8
+#define TILE_STRIPES 2
 #define KERNELS_NAME "avx512"
 #define KERNELS_TABLE kernels_avx512
 #include "quant/kernels_body.h"

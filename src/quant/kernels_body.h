@@ -349,20 +349,6 @@ static void vec_mad_f32(float *y, const float *x, float a, int64_t n)
     }
 }
 
-static void vec_to_f16(const float *x, uint16_t *y, int64_t n)
-{
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES) {
-        v16_to_f16(y + i, v16_load(x + i));
-    }
-    if (i < n) {
-        uint16_t tail[LANES];
-        v16_to_f16(tail, load_n(x + i, n - i));
-        memcpy(y + i, tail, (size_t)(n - i) * sizeof(uint16_t));
-    }
-}
-
 static void rms_norm(const float *x, const float *w, float *y, int64_t n, float eps)
 {
     const float mean = vec_dot_f32(x, x, n) / (float)n;
@@ -371,6 +357,17 @@ static void rms_norm(const float *x, const float *w, float *y, int64_t n, float 
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = n - i;
         store_n(y + i, v16_mul(v16_mul(load_n(x + i, m), scale), load_n(w + i, m)), m);
+    }
+}
+
+static void rope(float *head, const float *cos_in, const float *sin_in, int64_t half)
+{
+    for (int64_t i = 0; i < half; i += LANES) {
+        const int64_t m = half - i;
+        const v16 a = load_n(head + i, m), b = load_n(head + half + i, m);
+        const v16 c = load_n(cos_in + i, m), s = load_n(sin_in + i, m);
+        store_n(head + i, v16_sub(v16_mul(a, c), v16_mul(b, s)), m);
+        store_n(head + half + i, v16_add(v16_mul(b, c), v16_mul(a, s)), m);
     }
 }
 
@@ -459,8 +456,8 @@ const kernels KERNELS_TABLE = {
     .attn_scores = attn_scores,
     .attn_values = attn_values,
     .vec_mad_f32 = vec_mad_f32,
-    .vec_to_f16 = vec_to_f16,
     .rms_norm = rms_norm,
+    .rope = rope,
     .swiglu = swiglu,
     .vec_exp_sub_max = vec_exp_sub_max,
     .vec_max = vec_max,

@@ -1,7 +1,9 @@
 /* kernels_neon.c: the vector kernels, built for NEON, the baseline of ARMv8-A. */
 #include "quant/simd_neon.h"
 
-#define TILE_HEADS 4 /* of attention: accumulators that fit the registers */
+/* of attention: sums that fit the registers */
+#define TILE_ROWS 4
+#define TILE_STRIPES 1
 #define KERNELS_NAME "neon"
 #define KERNELS_TABLE kernels_neon
 #include "quant/kernels_body.h"

@@ -106,39 +106,32 @@ static float kv_at(dtype type, const void *kv, int64_t i)
     return type == DTYPE_F16 ? f16_to_f32(((const uint16_t *)kv)[i]) : ((const float *)kv)[i];
 }
 
-static void attn_scores_scalar(dtype type, const void *k_blocks, const float *q, int64_t n_head,
+static void attn_scores_scalar(dtype type, const void *k_blocks, const float *q, int64_t n_rows,
                                int64_t d, int64_t n_blocks, float *scores, int64_t stride)
 {
-    for (int64_t h = 0; h < n_head; h++) {
+    for (int64_t r = 0; r < n_rows; r++) {
         for (int64_t j = 0; j < n_blocks * LANES; j++) {
             const int64_t first = j / LANES * d * LANES + j % LANES;
             float sum = 0;
             for (int64_t i = 0; i < d; i++) {
-                sum = fmaf(kv_at(type, k_blocks, first + i * LANES), q[h * d + i], sum);
+                sum = fmaf(kv_at(type, k_blocks, first + i * LANES), q[r * d + i], sum);
             }
-            scores[h * stride + j] = sum;
+            scores[r * stride + j] = sum;
         }
     }
 }
 
 static void attn_values_scalar(dtype type, const void *v, const float *p, int64_t stride,
-                               int64_t n_head, int64_t d, int64_t n, float *out)
+                               int64_t n_rows, int64_t d, int64_t n, float *out)
 {
-    for (int64_t h = 0; h < n_head; h++) {
+    for (int64_t r = 0; r < n_rows; r++) {
         for (int64_t i = 0; i < d; i++) {
-            float sum = 0;
+            float sum = out[r * d + i];
             for (int64_t j = 0; j < n; j++) {
-                sum = fmaf(p[h * stride + j], kv_at(type, v, j * d + i), sum);
+                sum = fmaf(p[r * stride + j], kv_at(type, v, j * d + i), sum);
             }
-            out[h * d + i] = sum;
+            out[r * d + i] = sum;
         }
-    }
-}
-
-static void vec_to_f16_scalar(const float *x, uint16_t *y, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        y[i] = f16_from_f32(x[i]);
     }
 }
 
@@ -149,6 +142,15 @@ static void rms_norm_scalar(const float *x, const float *w, float *y, int64_t n,
 
     for (int64_t i = 0; i < n; i++) {
         y[i] = x[i] * scale * w[i];
+    }
+}
+
+static void rope_scalar(float *head, const float *cos_in, const float *sin_in, int64_t half)
+{
+    for (int64_t i = 0; i < half; i++) {
+        const float a = head[i], b = head[i + half];
+        head[i] = a * cos_in[i] - b * sin_in[i];
+        head[i + half] = b * cos_in[i] + a * sin_in[i];
     }
 }
 
@@ -203,8 +205,8 @@ const kernels kernels_scalar = {
     .vec_mad_f32 = vec_mad_f32_scalar,
     .attn_scores = attn_scores_scalar,
     .attn_values = attn_values_scalar,
-    .vec_to_f16 = vec_to_f16_scalar,
     .rms_norm = rms_norm_scalar,
+    .rope = rope_scalar,
     .swiglu = swiglu_scalar,
     .vec_exp_sub_max = vec_exp_sub_max_scalar,
     .vec_max = vec_max_scalar,

@@ -40,6 +40,7 @@
 
 #include "formats/dtype.h"
 #include "quant/act.h"
+#include "quant/attn_q8.h"
 
 enum { PANEL_ROWS = 16 };
 
@@ -74,6 +75,12 @@ typedef struct panel_kernels {
     void (*matmul)(dtype type, const void *panels, int64_t n_rows, int64_t cols, panel_x x,
                    float *out, int64_t out_stride);
     void (*act_quantize)(const float *x, int64_t n, int scale_elems, act_block *out);
+    /* Attention over keys and values of 8 bits: attn_q8.h. */
+    void (*attn_q8_quantize)(const float *x, int64_t d, int16_t *levels, float *scale);
+    void (*attn_q8_scores)(const void *keys, attn_q8_query q, int64_t n_rows, int64_t d,
+                           int64_t n_tiles, float *scores, int64_t stride);
+    void (*attn_q8_values)(const void *values, const float *p, int64_t stride, int64_t n_rows,
+                           int64_t d, int64_t n, float *out);
 } panel_kernels;
 
 /* The best table that this CPU runs, or the one asked for by name; NULL when the name is unknown or

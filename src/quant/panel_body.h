@@ -457,6 +457,10 @@ INLINE void matrix_act(dtype type, const job *j)
     }
 }
 
+/* ---- attention over 8 bits ---- */
+
+#include "quant/attn_q8_body.h"
+
 /* ---- the table ---- */
 
 #define FOR_ACT(name, type)                                                       \
@@ -497,4 +501,7 @@ const panel_kernels PANEL_TABLE = {
     .name = PANEL_NAME,
     .matmul = matmul,
     .act_quantize = act_quantize_rows,
+    .attn_q8_quantize = attn_q8_quantize_row,
+    .attn_q8_scores = attn_q8_scores,
+    .attn_q8_values = attn_q8_values,
 };

@@ -223,4 +223,7 @@ const panel_kernels panel_kernels_scalar = {
     .name = "scalar",
     .matmul = matmul_scalar,
     .act_quantize = act_quantize_ref,
+    .attn_q8_quantize = attn_q8_quantize_ref,
+    .attn_q8_scores = attn_q8_scores_ref,
+    .attn_q8_values = attn_q8_values_ref,
 };

@@ -53,7 +53,7 @@ static void test_rotation_keeps_length_and_order(void **state)
     (void)state;
     const float c[2] = {0.6f, 0}, s[2] = {0.8f, 1};
     float head[4] = {1, 2, 3, 4};
-    rope_rotate(head, c, s, 4); /* pairs (0, 2) and (1, 3) */
+    kernels_get(NULL)->rope(head, c, s, 2); /* pairs (0, 2) and (1, 3) */
     assert_true(fabsf(head[0] - (1 * 0.6f - 3 * 0.8f)) < 1e-6f);
     assert_true(fabsf(head[2] - (3 * 0.6f + 1 * 0.8f)) < 1e-6f);
     assert_true(head[1] == -4 && head[3] == 2);
@@ -186,94 +186,172 @@ static void test_matrix_row(void **state)
     }
 }
 
-enum { CTX = 600, HEADS = 4, HEADS_KV = 2, DIM = 24 };
+enum { CTX = 600, HEADS = 6, HEADS_KV = 2, MAX_DIM = 64 };
 
 /* What attention() computes, in double and in the plain order. */
-static void attention_plain(const float *k, const float *v, const float *q, uint32_t position,
-                            uint32_t head, double *out)
+static void attention_plain(size_t dim, const float *k, const float *v, const float *q,
+                            uint32_t position, uint32_t head, double *out)
 {
     static double p[CTX];
     double max = -1e300, sum = 0;
     size_t kv_head = head / (HEADS / HEADS_KV);
     for (uint32_t j = 0; j <= position; j++) {
         p[j] = 0;
-        for (size_t i = 0; i < DIM; i++) {
-            p[j] += (double)q[head * DIM + i] * k[(j * HEADS_KV + kv_head) * DIM + i];
+        for (size_t i = 0; i < dim; i++) {
+            p[j] += (double)q[head * dim + i] * k[(j * HEADS_KV + kv_head) * dim + i];
         }
-        p[j] /= sqrt(DIM);
+        p[j] /= sqrt((double)dim);
         max = fmax(max, p[j]);
     }
-    for (size_t i = 0; i < DIM; i++) {
+    for (size_t i = 0; i < dim; i++) {
         out[i] = 0;
     }
     for (uint32_t j = 0; j <= position; j++) {
         p[j] = exp(p[j] - max);
         sum += p[j];
-        for (size_t i = 0; i < DIM; i++) {
-            out[i] += p[j] * v[(j * HEADS_KV + kv_head) * DIM + i];
+        for (size_t i = 0; i < dim; i++) {
+            out[i] += p[j] * v[(j * HEADS_KV + kv_head) * dim + i];
         }
     }
-    for (size_t i = 0; i < DIM; i++) {
+    for (size_t i = 0; i < dim; i++) {
         out[i] /= sum;
     }
 }
 
-/* All positions in chunks of n_chunk on n_threads; the caller's out gets [CTX][HEADS * DIM]. */
-static void attend_in_chunks(const model_config *cfg, const float *k, const float *v,
-                             const float *q, uint32_t n_chunk, uint32_t n_threads, float *out)
-{
-    static float q_copy[CTX * HEADS * DIM];
-    smoe_err err;
+/* One layer with room for CTX positions, on its own threads. */
+typedef struct attention_rig {
+    model_config cfg;
     kv_cache kv;
-    compute c = {.k = kernels_get(NULL)};
-    attention_scratch s = {mem_alloc(n_threads * attention_thread_bytes(cfg)),
-                           mem_alloc(attention_parts_bytes(cfg, CTX))};
-    memcpy(q_copy, q, sizeof q_copy);
-    ASSERT_OK(pool_new(n_threads, &c.pool, &err), &err);
-    ASSERT_OK(kv_cache_init(&kv, cfg, DTYPE_F32, CTX, &err), &err);
-    for (uint32_t at = 0; at < CTX; at += n_chunk) {
-        uint32_t n = CTX - at < n_chunk ? CTX - at : n_chunk;
-        attention_store(&c, &kv, 0, at, n, k + (size_t)at * HEADS_KV * DIM,
-                        v + (size_t)at * HEADS_KV * DIM);
-        attention(&c, &kv, 0, cfg, at, n, q_copy + (size_t)at * HEADS * DIM, &s,
-                  out + (size_t)at * HEADS * DIM);
-    }
-    kv_cache_fini(&kv);
-    pool_free(c.pool);
-    mem_free(s.threads);
-    mem_free(s.parts);
+    compute c;
+    attention_scratch scratch;
+} attention_rig;
+
+static void rig_init(attention_rig *rig, const char *isa, uint32_t dim, dtype type,
+                     uint32_t n_threads)
+{
+    smoe_err err;
+    *rig = (attention_rig){.cfg = {.n_layer = 1, .n_head = HEADS, .n_head_kv = HEADS_KV,
+                                   .n_embd_head = dim},
+                           .c = {.k = kernels_get(isa), .panel = panel_kernels_get(isa)}};
+    rig->scratch = (attention_scratch){mem_alloc(n_threads * attention_thread_bytes(&rig->cfg)),
+                                       mem_alloc(attention_token_bytes(&rig->cfg, CTX))};
+    ASSERT_OK(pool_new(n_threads, &rig->c.pool, &err), &err);
+    ASSERT_OK(kv_cache_check(&rig->cfg, type, &err), &err);
+    ASSERT_OK(kv_cache_init(&rig->kv, &rig->cfg, type, CTX, &err), &err);
 }
 
+static void rig_fini(attention_rig *rig)
+{
+    kv_cache_fini(&rig->kv);
+    pool_free(rig->c.pool);
+    mem_free(rig->scratch.threads);
+    mem_free(rig->scratch.token);
+}
+
+/* Positions [from, to) in chunks of n_chunk; out [CTX][HEADS * dim] gets theirs. */
+static void attend(attention_rig *rig, uint32_t from, uint32_t to, uint32_t n_chunk, const float *k,
+                   const float *v, const float *q, float *out)
+{
+    uint32_t dim = rig->cfg.n_embd_head;
+    for (uint32_t at = from; at < to; at += n_chunk) {
+        uint32_t n = to - at < n_chunk ? to - at : n_chunk;
+        attention_store(&rig->c, &rig->kv, 0, at, n, k + (size_t)at * HEADS_KV * dim,
+                        v + (size_t)at * HEADS_KV * dim);
+        attention(&rig->c, &rig->kv, 0, &rig->cfg, at, n, q + (size_t)at * HEADS * dim,
+                  &rig->scratch, out + (size_t)at * HEADS * dim);
+    }
+}
+
+static float K[CTX * HEADS_KV * MAX_DIM], V[CTX * HEADS_KV * MAX_DIM], Q[CTX * HEADS * MAX_DIM];
+static float WANT[CTX * HEADS * MAX_DIM], GOT[CTX * HEADS * MAX_DIM];
+
+static const struct {
+    uint32_t dim;
+    dtype type;
+    double tolerance;
+} CACHES[] = {{24, DTYPE_F32, 1e-6}, {24, DTYPE_F16, 1e-3}, {64, DTYPE_F16, 1e-3},
+              {32, DTYPE_Q8_0, 1e-2}, {64, DTYPE_Q8_0, 1e-2}};
+enum { N_CACHES = sizeof CACHES / sizeof *CACHES };
+
 /* Token by token, in chunks that cut the blocks anywhere, and on other numbers of threads: the same
- * bits, and those of the plain formula to rounding. */
+ * bits, and those of the plain formula to the rounding of the type. */
 static void test_attention(void **state)
 {
     (void)state;
-    static float k[CTX * HEADS_KV * DIM], v[CTX * HEADS_KV * DIM], q[CTX * HEADS * DIM];
-    static float want[CTX * HEADS * DIM], got[CTX * HEADS * DIM];
-    const model_config cfg = {.n_layer = 1, .n_head = HEADS, .n_head_kv = HEADS_KV,
-                              .n_embd_head = DIM};
     rng r = {5};
-    fill(&r, k, CTX * HEADS_KV * DIM);
-    fill(&r, v, CTX * HEADS_KV * DIM);
-    fill(&r, q, CTX * HEADS * DIM);
-    attend_in_chunks(&cfg, k, v, q, 1, 1, want);
-    for (uint32_t n_chunk = 1; n_chunk <= CTX; n_chunk = n_chunk * 5 + 2) {
-        for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
-            attend_in_chunks(&cfg, k, v, q, n_chunk, n_threads, got);
-            assert_memory_equal(got, want, sizeof got);
+    fill(&r, K, CTX * HEADS_KV * MAX_DIM);
+    fill(&r, V, CTX * HEADS_KV * MAX_DIM);
+    fill(&r, Q, CTX * HEADS * MAX_DIM);
+    for (size_t i = 0; i < N_CACHES; i++) {
+        uint32_t dim = CACHES[i].dim;
+        attention_rig rig;
+        rig_init(&rig, "scalar", dim, CACHES[i].type, 1);
+        attend(&rig, 0, CTX, 1, K, V, Q, WANT);
+        rig_fini(&rig);
+        for (uint32_t n_chunk = 1; n_chunk <= CTX; n_chunk = n_chunk * 5 + 2) {
+            for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
+                rig_init(&rig, NULL, dim, CACHES[i].type, n_threads);
+                attend(&rig, 0, CTX, n_chunk, K, V, Q, GOT);
+                rig_fini(&rig);
+                assert_memory_equal(GOT, WANT, sizeof(float) * CTX * HEADS * dim);
+            }
         }
-    }
-    for (uint32_t position = 0; position < CTX; position += 37) {
-        for (uint32_t head = 0; head < HEADS; head++) {
-            double plain[DIM];
-            attention_plain(k, v, q + (size_t)position * HEADS * DIM, position, head, plain);
-            for (size_t i = 0; i < DIM; i++) {
-                assert_true(fabs(want[((size_t)position * HEADS + head) * DIM + i] - plain[i]) <
-                            1e-6);
+        for (uint32_t position = 0; position < CTX; position += 37) {
+            for (uint32_t head = 0; head < HEADS; head++) {
+                const float *out = WANT + ((size_t)position * HEADS + head) * dim;
+                double plain[MAX_DIM];
+                attention_plain(dim, K, V, Q + (size_t)position * HEADS * dim, position, head,
+                                plain);
+                for (size_t j = 0; j < dim; j++) {
+                    assert_true(fabs(out[j] - plain[j]) < CACHES[i].tolerance);
+                }
             }
         }
     }
+}
+
+/* Whatever lay behind the point where a cache is truncated, NaN and infinity too, leaves no trace,
+ * neither before that point nor after. */
+static void test_attention_after_truncation(void **state)
+{
+    (void)state;
+    static const uint32_t cuts[] = {1, 15, 16, 17, 255, 256, 257, 300, 599};
+    static float other[CTX * HEADS * MAX_DIM];
+    rng r = {6};
+    fill(&r, K, CTX * HEADS_KV * MAX_DIM);
+    fill(&r, V, CTX * HEADS_KV * MAX_DIM);
+    fill(&r, Q, CTX * HEADS * MAX_DIM);
+    for (size_t i = 0; i < CTX * HEADS * MAX_DIM; i++) {
+        other[i] = i % 3 == 0 ? INFINITY : i % 3 == 1 ? NAN : 1e30f;
+    }
+    for (size_t i = 0; i < N_CACHES; i++) {
+        size_t n_bytes = sizeof(float) * CTX * HEADS * CACHES[i].dim;
+        attention_rig rig;
+        rig_init(&rig, NULL, CACHES[i].dim, CACHES[i].type, 2);
+        attend(&rig, 0, CTX, CTX, K, V, Q, WANT);
+        for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
+            memcpy(GOT, WANT, n_bytes);
+            attend(&rig, cuts[c], CTX, 100, other, other, other, GOT);
+            attend(&rig, cuts[c], CTX, 7, K, V, Q, GOT);
+            attend(&rig, cuts[c] - 1, cuts[c], 1, K, V, Q, GOT);
+            assert_memory_equal(GOT, WANT, n_bytes);
+        }
+        rig_fini(&rig);
+    }
+}
+
+static void test_cache_types_and_heads(void **state)
+{
+    (void)state;
+    const model_config cfg = {.n_layer = 3, .n_head = 4, .n_head_kv = 2, .n_embd_head = 24};
+    const model_config whole = {.n_layer = 3, .n_head = 4, .n_head_kv = 2, .n_embd_head = 64};
+    smoe_err err = {0};
+    assert_int_equal(kv_cache_check(&cfg, DTYPE_F16, &err), SMOE_OK);
+    assert_int_equal(kv_cache_check(&cfg, DTYPE_Q8_0, &err), SMOE_RANGE);
+    assert_non_null(strstr(err.text, "24"));
+    assert_int_equal(kv_cache_check(&whole, DTYPE_Q8_0, &err), SMOE_OK);
+    assert_int_equal(kv_cache_bytes(&whole, DTYPE_F16, 17), 2 * 3 * 2 * 32 * 128);
+    assert_int_equal(kv_cache_bytes(&whole, DTYPE_Q8_0, 17), 2 * 3 * 2 * 32 * 68);
 }
 
 int main(void)
@@ -287,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_matrix_row),
         cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_after_truncation),
+        cmocka_unit_test(test_cache_types_and_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,36 +130,37 @@ static void check_dots(const kernels *k, const kernels *ref, rng *r, input kind,
     }
 }
 
-/* Heads of n dimensions over two blocks of 16 positions, keys and values in f16 and f32. */
+/* Queries of n dimensions over some blocks of 16 positions; keys and values in all their types. */
 static void check_attention(const kernels *k, const kernels *ref, rng *r, input kind, int64_t n)
 {
-    enum { MAX_D = 128, MAX_HEADS = 9, POSITIONS = 32, STRIDE = 37 };
-    static float q[MAX_HEADS * MAX_D], kv[POSITIONS * MAX_D], p[MAX_HEADS * STRIDE];
-    static float want[MAX_HEADS * MAX_D + GUARD], got[MAX_HEADS * MAX_D + GUARD];
+    enum { MAX_D = 288, MAX_ROWS = 21, BLOCKS = 5, POSITIONS = 16 * BLOCKS, STRIDE = 85 };
+    static float q[MAX_ROWS * MAX_D], kv[POSITIONS * MAX_D], p[MAX_ROWS * STRIDE];
+    static float want[MAX_ROWS * MAX_D + GUARD], got[MAX_ROWS * MAX_D + GUARD];
     static uint16_t kv_f16[POSITIONS * MAX_D];
-    const int64_t n_head = 1 + (int64_t)(rng_next(r) % MAX_HEADS);
+    static const dtype types[] = {DTYPE_F32, DTYPE_F16};
+    const void *const from[] = {kv, kv_f16};
+    const int64_t n_rows = 1 + (int64_t)(rng_next(r) % MAX_ROWS);
+    const int64_t n_blocks = 1 + (int64_t)(rng_next(r) % BLOCKS);
     const int64_t n_values = (int64_t)(rng_next(r) % (POSITIONS + 1));
 
     if (n == 0 || n > MAX_D) {
         return;
     }
-    fill(r, kind, q, n_head * n);
+    fill(r, kind, q, n_rows * n);
     fill(r, kind, kv, POSITIONS * n);
     fill_halves(r, kind, kv_f16, POSITIONS * n);
-    fill(r, kind, p, n_head * STRIDE);
-    for (int f16 = 0; f16 < 2; f16++) {
-        const void *from = f16 ? (const void *)kv_f16 : kv;
-        const dtype type = f16 ? DTYPE_F16 : DTYPE_F32;
+    fill(r, kind, p, n_rows * STRIDE);
+    for (int t = 0; t < 2; t++) {
         memset(want, 0, sizeof(want));
         memset(got, 0, sizeof(got));
-        ref->attn_scores(type, from, q, n_head, n, 2, want, STRIDE);
-        k->attn_scores(type, from, q, n_head, n, 2, got, STRIDE);
-        check_floats("attn_scores", k, n, want, got, n_head * STRIDE);
-        memset(want, 0, sizeof(want));
-        memset(got, 0, sizeof(got));
-        ref->attn_values(type, from, p, STRIDE, n_head, n, n_values, want);
-        k->attn_values(type, from, p, STRIDE, n_head, n, n_values, got);
-        check_floats("attn_values", k, n, want, got, n_head * n + GUARD);
+        ref->attn_scores(types[t], from[t], q, n_rows, n, n_blocks, want, STRIDE);
+        k->attn_scores(types[t], from[t], q, n_rows, n, n_blocks, got, STRIDE);
+        check_floats("attn_scores", k, n, want, got, n_rows * STRIDE);
+        fill(r, kind, want, n_rows * n + GUARD);
+        memcpy(got, want, sizeof(want));
+        ref->attn_values(types[t], from[t], p, STRIDE, n_rows, n, n_values, want);
+        k->attn_values(types[t], from[t], p, STRIDE, n_rows, n, n_values, got);
+        check_floats("attn_values", k, n, want, got, n_rows * n + GUARD);
     }
 }
 
@@ -245,8 +246,8 @@ static void check_elementwise(const kernels *k, const kernels *ref, rng *r, inpu
 
     memset(H_WANT, 0x55, sizeof(H_WANT));
     memset(H_GOT, 0x55, sizeof(H_GOT));
-    ref->vec_to_f16(X + 1, H_WANT + 1, n);
-    k->vec_to_f16(X + 1, H_GOT + 1, n);
+    ref->quantize_row(DTYPE_F16, X + 1, H_WANT + 1, n);
+    k->quantize_row(DTYPE_F16, X + 1, H_GOT + 1, n);
     for (int64_t i = 0; i < n + GUARD; i++) {
         assert_true(same(f16_to_f32(H_WANT[i]), f16_to_f32(H_GOT[i])));
     }
@@ -268,6 +269,11 @@ static void check_functions(const kernels *k, const kernels *ref, rng *r, input 
     ref->rms_norm(want, W + 2, want, n, 1e-5f);
     k->rms_norm(got, W + 2, got, n, 1e-5f);
     check_floats("rms_norm in place", k, n, WANT, GOT, n + GUARD);
+
+    got = prepare(r, kind, n);
+    ref->rope(want, X + 3, W + 2, n / 2);
+    k->rope(got, X + 3, W + 2, n / 2);
+    check_floats("rope", k, n, WANT, GOT, n + GUARD);
 
     got = prepare(r, kind, n);
     ref->swiglu(X + 3, W + 2, want, n);
@@ -377,7 +383,7 @@ static void test_f16_everywhere(void **state)
                 h[l] = (uint16_t)(base + l);
             }
             k->dequantize_row(DTYPE_F16, h, f, 16);
-            k->vec_to_f16(f, back, 16);
+            k->quantize_row(DTYPE_F16, f, back, 16);
             for (int l = 0; l < 16; l++) {
                 assert_int_equal(bits_of(f[l]), bits_of(f16_to_f32(h[l])));
                 assert_int_equal(back[l], f16_from_f32(f[l]));
