@@ -15,7 +15,7 @@ ALLOWED["wire"] = {"base"}
 ALLOWED["client"] = {"base", "wire"}
 ALLOWED["serve"] = {"base", "wire", "engine"}
 ALLOWED["shatter"] = {"base", "json", "formats", "quant", "tokenizer"}
-ALLOWED["bench"] = {"base", "json", "formats", "quant", "engine"}
+ALLOWED["bench"] = {"base", "json", "formats", "quant", "cache", "engine"}
 ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer"}
 ALLOWED["app"] = set(ALLOWED)
 
