@@ -41,6 +41,20 @@ struct cgroup {
     char group[PATH_MAX];
 };
 
+/* Whether a list that commas separate has this entry. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    while (strncmp(list, word, n) != 0 || (list[n] != ',' && list[n] != '\0')) {
+        list = strchr(list, ',');
+        if (!list) {
+            return false;
+        }
+        list++;
+    }
+    return true;
+}
+
 /* controller NULL = the unified hierarchy (v2). */
 static bool find_cgroup(const char *controller, struct cgroup *cg)
 {
@@ -56,14 +70,7 @@ static bool find_cgroup(const char *controller, struct cgroup *cg)
         }
         *group++ = '\0';
         names++;
-        if (controller) {
-            char *save = NULL;
-            for (char *c = strtok_r(names, ",", &save); c; c = strtok_r(NULL, ",", &save)) {
-                found = found || strcmp(c, controller) == 0;
-            }
-        } else {
-            found = *names == '\0';
-        }
+        found = controller ? has_word(names, controller) : *names == '\0';
         if (found) {
             snprintf(cg->group, sizeof cg->group, "%s", strcmp(group, "/") == 0 ? "" : group);
         }
@@ -84,18 +91,14 @@ static bool find_cgroup(const char *controller, struct cgroup *cg)
             sscanf(dash + 3, "%63s %*s %1023s", type, super) < 1) {
             continue;
         }
-        if (controller) {
-            char *at = strcmp(type, "cgroup") == 0 ? strstr(super, controller) : NULL;
-            size_t n = strlen(controller);
-            found = at && (at == super || at[-1] == ',') && (at[n] == '\0' || at[n] == ',');
-        } else {
-            found = strcmp(type, "cgroup2") == 0;
-        }
+        found = controller ? strcmp(type, "cgroup") == 0 && has_word(super, controller)
+                           : strcmp(type, "cgroup2") == 0;
         if (found) {
             snprintf(cg->mount, sizeof cg->mount, "%s", mount);
             /* In a container the mount may already be our group: then paths start there. */
             size_t n_root = strlen(root);
-            if (n_root > 1 && strncmp(cg->group, root, n_root) == 0) {
+            char after = strncmp(cg->group, root, n_root) == 0 ? cg->group[n_root] : '?';
+            if (n_root > 1 && (after == '\0' || after == '/')) {
                 memmove(cg->group, cg->group + n_root, strlen(cg->group + n_root) + 1);
             }
         }
@@ -195,7 +198,7 @@ static uint32_t quota_cores(int64_t quota, int64_t period, uint32_t n)
     if (quota <= 0 || period <= 0) {
         return n;
     }
-    int64_t cores = (quota + period - 1) / period;
+    int64_t cores = quota / period + (quota % period != 0);
     return cores < n ? (uint32_t)cores : n;
 }
 

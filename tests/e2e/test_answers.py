@@ -13,6 +13,12 @@ LEAST_PERCENT = {
     ("q8_0", "q8_0"): 97.3,
     ("q4_K", "q8_0"): 97.3,
     ("q2_K", "q8_0"): 97.2,
+    ("f32", "q8_0"): 97.3,
+    ("f16", "f16"): 97.3,
+    ("q6_K", "q8_0"): 97.3,
+    ("q5_K", "q8_0"): 97.3,
+    ("q4_0", "q8_0"): 97.3,
+    ("q3_K", "q8_0"): 97.3,
 }
 EVERY = 40 if IS_SANITIZED else 1  # of the file's rows
 SLACK_PERCENT = 10 if IS_SANITIZED else 0  # for what so few rows can tell
