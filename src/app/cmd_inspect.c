@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "json/json_write.h"
+#include "reply/reasoning.h"
 #include "shatter/shatter.h"
 
 enum { MAX_JSON_BYTES = 16 << 20 };
@@ -19,6 +20,8 @@ struct inspect {
     scout s;
     uint64_t n_params, n_params_active; /* all, and what one token touches */
     exported_matrix exported;
+    const struct thinking *thinking; /* NULL: nobody can chat with this model */
+    smoe_err no_chat;                /* why not */
     struct {
         uint64_t n_tensors, n_bytes;
     } types[DTYPE_N_WEIGHTS]; /* of the scout's weights, as dtype_weight counts them */
@@ -27,6 +30,33 @@ struct inspect {
 static const char *const embedded[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
                                        "generation_config.json", "chat_template.jinja"};
 enum { N_EMBEDDED = sizeof embedded / sizeof embedded[0] };
+
+static const struct thinking {
+    const char *name, *meaning;
+} can_switch = {"switch", "the chat template's enable_thinking; --think and --no-think set it"},
+  always = {"always", "the chat template opens a think block before every answer"},
+  never = {"none", "the chat template has no switch and opens no think block"};
+
+/* What the chat template does about reasoning, found by rendering a question. A model without
+ * a usable template is still one to look at. */
+static void find_thinking(struct inspect *in, const char *scout_path)
+{
+    static const char question[] = "[{\"role\":\"user\",\"content\":\"?\"}]";
+    smoe_chat_format *format = NULL;
+    smoe_ids ids = {0};
+    if (app_open_chat_format(scout_path, &format, &in->no_chat) != SMOE_OK) {
+        return;
+    }
+    if (smoe_template_uses(smoe_chat_format_template(format), "enable_thinking")) {
+        in->thinking = &can_switch;
+    } else if (smoe_chat_format_encode(format, question, sizeof question - 1, NULL, &ids,
+                                       &in->no_chat) == SMOE_OK) {
+        const smoe_tokenizer *tok = smoe_chat_format_tokenizer(format);
+        in->thinking = reasoning_is_open(tok, ids.data, ids.len) ? &always : &never;
+    }
+    smoe_ids_free(&ids);
+    smoe_chat_format_free(format);
+}
 
 static smoe_status count_weights(struct inspect *in, smoe_err *err)
 {
@@ -54,6 +84,12 @@ static const char *rope_name(enum rope_kind kind)
 {
     static const char *const names[] = {"default", "linear", "yarn", "llama3"};
     return names[kind];
+}
+
+static void print_thinking(const struct inspect *in)
+{
+    const struct thinking *t = in->thinking;
+    printf("thinking      %s: %s\n", t ? t->name : "unknown", t ? t->meaning : in->no_chat.text);
 }
 
 static const char *count_text(uint64_t n, char out[32])
@@ -118,7 +154,9 @@ static void print_files(const struct inspect *in)
             printf(" %s", embedded[i]);
         }
     }
-    printf("\nlineage       %s\nend tokens   ", in->s.lineage);
+    printf("\nlineage       %s\n", in->s.lineage);
+    print_thinking(in);
+    printf("end tokens   ");
     for (size_t i = 0; i < in->s.n_eos_ids; i++) {
         printf(" %d", in->s.eos_ids[i]);
     }
@@ -210,6 +248,12 @@ static smoe_status print_json(const struct inspect *in, smoe_err *err)
     jw_begin_object(&w);
     json_config(&w, in);
     json_text(&w, "lineage", in->s.lineage);
+    jw_key(&w, "thinking");
+    if (in->thinking != NULL) {
+        jw_cstr(&w, in->thinking->name);
+    } else {
+        jw_null(&w);
+    }
     json_text(&w, "scout", in->s.st.file.path);
     json_u64(&w, "scout_bytes", in->s.st.file.size_bytes);
     jw_key(&w, "scout_types");
@@ -289,6 +333,7 @@ static smoe_status run(struct inspect *in, smoe_err *err)
     CHECK(vault_open(&in->v, vault_path, err));
     CHECK(vault_check_pair(&in->v, &in->s, err));
     CHECK(count_weights(in, err));
+    find_thinking(in, scout_path);
     if (!in->json) {
         print_config(in);
         print_files(in);

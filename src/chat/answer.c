@@ -26,35 +26,13 @@ static void hear(void *ctx, bool is_reasoning, slice text)
     }
 }
 
-/* Whether the prompt ends with an opening tag, white space after it aside. */
-static bool prompt_opens_reasoning(const console *c)
-{
-    const smoe_tokenizer *tok = smoe_chat_format_tokenizer(c->options->format);
-    int32_t open = smoe_tokenizer_find(tok, "<think>", 7);
-    for (size_t i = c->ids.len; i > 0 && open >= 0; i--) {
-        const char *bytes;
-        size_t n;
-        if (c->ids.data[i - 1] == open) {
-            return true;
-        }
-        if (!smoe_tokenizer_bytes(tok, c->ids.data[i - 1], &bytes, &n, NULL)) {
-            return false;
-        }
-        for (; n > 0; n--, bytes++) {
-            if (*bytes != '\n' && *bytes != ' ') {
-                return false;
-            }
-        }
-    }
-    return false;
-}
-
 void answer_begin(ask *a, console *c)
 {
+    const smoe_tokenizer *tok = smoe_chat_format_tokenizer(c->options->format);
     *a = (ask){.start_ns = clock_ns(), .heard_ns = clock_ns(), .console = c};
-    smoe_detok_init(&a->detok, smoe_chat_format_tokenizer(c->options->format));
-    reasoning_init(&a->split, c->has_think_tags, c->has_think_tags && prompt_opens_reasoning(c),
-                   hear, a);
+    smoe_detok_init(&a->detok, tok);
+    reasoning_init(&a->split, c->has_think_tags,
+                   c->has_think_tags && reasoning_is_open(tok, c->ids.data, c->ids.len), hear, a);
     buf_clear(&c->answer);
     buf_clear(&c->reasoning);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/slice.h"
+#include "smoe/tokenizer.h"
 
 /* One piece of either; borrowed for the call. */
 typedef void reasoning_sink(void *ctx, bool is_reasoning, slice text);
@@ -28,5 +29,8 @@ void reasoning_init(reasoning *r, bool has_tags, bool starts_inside, reasoning_s
 void reasoning_push(reasoning *r, slice text);
 void reasoning_finish(reasoning *r); /* passes on what was held back */
 bool reasoning_is_inside(const reasoning *r);
+
+/* Whether a prompt ends with <think>, white space after it aside: the reply starts inside. */
+bool reasoning_is_open(const smoe_tokenizer *tok, const int32_t *ids, size_t n_ids);
 
 #endif

@@ -139,14 +139,51 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A token whose embedding row is almost zero was never trained: a template or a sampler that uses
- * it derails the model, so people should know. The median is taken over evenly spaced rows. */
+/* What a prompt may hold that was never trained: tokens that end a turn, and those around a think
+ * block. */
+static smoe_status find_suspects(const shatter_plan *p, const smoe_tokenizer *tok, smoe_ids *out,
+                                 size_t *n_ends, smoe_err *err)
+{
+    static const char *const others[] = {"<|im_end|>", "<think>", "</think>"};
+    for (size_t i = 0; i < p->eos_ids.len; i++) {
+        TRY(add_id(out, p->eos_ids.data[i], err));
+    }
+    *n_ends = out->len;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int32_t id = smoe_tokenizer_find(tok, others[i], strlen(others[i]));
+        if (id >= 0) {
+            TRY(add_id(out, id, err));
+        }
+        *n_ends += i == 0 && out->len > *n_ends;
+    }
+    return SMOE_OK;
+}
+
+static void note_row(const shatter_events *events, const smoe_tokenizer *tok, int32_t id,
+                     double norm, double median, bool is_end)
+{
+    const char *bytes = "";
+    size_t len = 0;
+    smoe_tokenizer_bytes(tok, id, &bytes, &len, NULL);
+    plan_note(events,
+              "token %d (%.*s) has an embedding row of almost zero (norm %.2g, median %.2g): this "
+              "checkpoint was not trained with it, and a prompt that holds it ruins the answer; %s",
+              id, (int)(len < 60 ? len : 60), bytes, norm, median,
+              is_end ? "check that tokenizer and chat template are its own, or, when it is a base "
+                       "model, do not chat with it"
+                     : "keep its own chat template, and put no think block into a prompt");
+}
+
+/* A token whose embedding row is almost zero was never trained: a template that uses it derails
+ * the model, so people should know. Reads the suspects' rows and, for the median, evenly spaced
+ * ones. */
 static smoe_status note_untrained(const shatter_plan *p, const smoe_tokenizer *tok,
                                   const shatter_events *events, smoe_err *err)
 {
     uint64_t n_rows = p->config.n_vocab, n = n_rows < N_SAMPLED_ROWS ? n_rows : N_SAMPLED_ROWS;
     smoe_status status = SMOE_OK;
     smoe_ids suspects = {0};
+    size_t n_ends;
     double *norms = mem_calloc((size_t)n, sizeof *norms), norm;
     float *values = mem_calloc(p->config.n_embd, sizeof *values);
     void *raw = mem_calloc(p->config.n_embd, sizeof(float));
@@ -158,26 +195,11 @@ static smoe_status note_untrained(const shatter_plan *p, const smoe_tokenizer *t
         CHECK(row_norm(p, i * n_rows / n, raw, values, &norms[i], err));
     }
     qsort(norms, (size_t)n, sizeof *norms, by_value);
-    static const char *const thinking[] = {"<think>", "</think>"};
-    for (int i = 0; i < 2; i++) {
-        int32_t id = smoe_tokenizer_find(tok, thinking[i], strlen(thinking[i]));
-        if (id >= 0) {
-            CHECK(add_id(&suspects, id, err));
-        }
-    }
-    for (size_t i = 0; i < p->eos_ids.len; i++) {
-        CHECK(add_id(&suspects, p->eos_ids.data[i], err));
-    }
+    CHECK(find_suspects(p, tok, &suspects, &n_ends, err));
     for (size_t i = 0; i < suspects.len; i++) {
-        const char *bytes = "";
-        size_t len = 0;
         CHECK(row_norm(p, (uint64_t)suspects.data[i], raw, values, &norm, err));
         if (norm < 0.01 * norms[n / 2]) {
-            smoe_tokenizer_bytes(tok, suspects.data[i], &bytes, &len, NULL);
-            plan_note(events,
-                      "token %d (%.*s) has an embedding row of almost zero (norm %.2g, median "
-                      "%.2g): this checkpoint was not trained with it",
-                      suspects.data[i], (int)(len < 60 ? len : 60), bytes, norm, norms[n / 2]);
+            note_row(events, tok, suspects.data[i], norm, norms[n / 2], i < n_ends);
         }
     }
 out:

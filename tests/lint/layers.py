@@ -16,7 +16,7 @@ ALLOWED["client"] = {"base", "wire"}
 ALLOWED["serve"] = {"base", "wire", "engine"}
 ALLOWED["shatter"] = {"base", "json", "formats", "quant", "tokenizer"}
 ALLOWED["bench"] = {"base", "json", "formats", "quant", "cache", "engine"}
-ALLOWED["reply"] = {"base"}
+ALLOWED["reply"] = {"base", "tokenizer"}
 ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer", "reply"}
 ALLOWED["app"] = set(ALLOWED)
 
@@ -26,7 +26,7 @@ PROTOCOL = {"serve": "serve", "client": "client", "child": "client"}  # the rest
 PUBLIC = {
     "status.h": set(ALLOWED),
     "engine.h": {"engine", "serve", "bench"},
-    "tokenizer.h": {"tokenizer", "shatter", "chat"},
+    "tokenizer.h": {"tokenizer", "shatter", "chat", "reply"},
     "protocol.h": {"wire", "client", "serve", "chat"},
 }
 

@@ -442,6 +442,29 @@ static void test_tokens(void **state)
     close_pair(&v, &s);
 }
 
+/* Rows of almost zero: each suspect is named once, with what to do; others do not matter. */
+static void test_untrained_tokens(void **state)
+{
+    (void)state;
+    checkpoint c = plain;
+    c.dir = "untrained";
+    c.zero_row_of = "15"; /* <think> */
+    make(&c, "untrained", DTYPE_Q8_0, DTYPE_Q8_0);
+    expect_text(notes, "token 15 (<think>) has an embedding row of almost zero (norm 0, median ");
+    expect_text(notes, "keep its own chat template, and put no think block into a prompt\n");
+    c.zero_row_of = "14"; /* <|im_end|> */
+    make(&c, "untrained", DTYPE_Q8_0, DTYPE_Q8_0);
+    expect_text(notes, "token 14 (<|im_end|>) has an embedding row of almost zero");
+    expect_text(notes, "check that tokenizer and chat template are its own");
+    assert_null(strstr(notes, "token 15"));
+    c.zero_row_of = "9"; /* "c" */
+    make(&c, "untrained", DTYPE_Q8_0, DTYPE_Q8_0);
+    assert_null(strstr(notes, "almost zero"));
+    c.zero_row_of = NULL;
+    make(&c, "untrained", DTYPE_Q8_0, DTYPE_Q8_0);
+    assert_null(strstr(notes, "almost zero"));
+}
+
 static void test_tied(void **state)
 {
     (void)state;
@@ -656,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_lineage),
         cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_untrained_tokens),
         cmocka_unit_test(test_tied),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_truncated),
