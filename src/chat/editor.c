@@ -184,8 +184,9 @@ smoe_status editor_new(int in_fd, int out_fd, editor **out, smoe_err *err)
     el_set(e->el, EL_HIST, history, e->history);
     el_set(e->el, EL_GETCFN, get_char);
     el_set(e->el, EL_SIGNAL, 0);
-    el_set(e->el, EL_ADDFN, "smoe-paste", "Insert pasted text", paste);
-    el_set(e->el, EL_ADDFN, "smoe-offer", "Insert the text to be edited", offer);
+    /* The wide form keeps the texts where they are; the other one copies and never frees them. */
+    el_wset(e->el, EL_ADDFN, L"smoe-paste", L"Insert pasted text", paste);
+    el_wset(e->el, EL_ADDFN, L"smoe-offer", L"Insert the text to be edited", offer);
     el_set(e->el, EL_BIND, PASTE_BEGIN, "smoe-paste", NULL);
     el_set(e->el, EL_BIND, OFFER_KEY, "smoe-offer", NULL);
     *out = e;

@@ -48,7 +48,8 @@ class Determinism(unittest.TestCase):
         names = list(isas())
         self.assertIn("scalar", names)
         for model, n_vocab in self.each():
-            for kv in ("f32", "f16", "q8_0"):
+            is_tiny = n_vocab == 2048  # its heads are wide enough for q8_0, the golden models' not
+            for kv in ("f32", "f16") + (("q8_0",) if is_tiny else ()):
                 ids = some_ids("isa", 40, n_vocab)
                 want = self.logits(model, ids, "--kv-type", kv, isa="scalar")
                 self.assertEqual(len(want), 40 * n_vocab * 4)
