@@ -1,10 +1,10 @@
 /* routing.h: which experts a token would go to, without a model: a stated law of locality.
  *
  * Each layer has its own order of popularity, drawn once; the expert at place k = 0, 1, ... has
- * the weight (1 + k / n_used)^-zipf, Zipf's law in Mandelbrot's form. A token chooses n_used experts
- * one after another. Each choice is, with probability `reuse`, one of those that the layer's previous
- * token chose, all equally likely; else one by the weights. What the token has already chosen is
- * left out. Both parameters 0: uniform. */
+ * the weight (1 + k / n_used)^-zipf, Zipf's law in Mandelbrot's form. A token chooses n_used
+ * experts one after another. Each choice is, with probability `reuse`, one of those that the
+ * layer's previous token chose, all equally likely; else one by the weights. What the token has
+ * already chosen is left out. Both parameters 0: uniform. */
 #ifndef BENCH_ROUTING_H
 #define BENCH_ROUTING_H
 
