@@ -13,6 +13,8 @@ int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_tokens(int argc, char **argv);
+int cmd_bench_io(int argc, char **argv);     /* argv[0] is "io" */
+int cmd_bench_policy(int argc, char **argv); /* argv[0] is "policy" */
 
 /* Prints "smoe <command>: <text>" to stderr; returns 2 for SMOE_USAGE, 1 for the rest. */
 int app_fail(const char *command, const smoe_err *err);

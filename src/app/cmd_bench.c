@@ -1,5 +1,6 @@
 /* cmd_bench.c: `smoe bench`: speed of a model, or of a synthetic one of a named shape, beside what
- * this machine can do. Runs the engine in this process. */
+ * this machine can do. Runs the engine in this process. `smoe bench io` and `smoe bench policy` are
+ * in cmd_bench_io.c and cmd_bench_policy.c. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "app/app.h"
 #include "app/args.h"
+#include "app/bench_args.h"
 #include "app/progress.h"
 #include "base/cpu.h"
 #include "base/mem.h"
@@ -26,13 +28,14 @@ struct list {
 
 struct bench_args {
     const char *model, *shape, *experts, *scout, *dir, *prompts, *depths, *kv_type;
+    const char *ring, *routing, *record, *replay;
     uint32_t n_layer;
     bool json, help;
     struct list prompt_list, depth_list;
+    trace recorded, replayed;
     bench_options options;
     char name[NAME_BYTES]; /* of shape or model */
     bool has_head;         /* the table's head is printed */
-    bool has_warned;
     char *temp_dir;        /* made here, removed at the end */
 };
 
@@ -97,10 +100,17 @@ static void write_row(const struct bench_args *a, const bench_row *row, json_wri
     put_number(w, "weight_gb_s", row->weight_bytes_s / 1e9);
     put_number(w, "kv_gb_s", row->kv_bytes_s / 1e9);
     put_number(w, "gop_s", row->ops_s / 1e9);
+    put_text(w, "routing", a->routing ? a->routing : a->replay ? "replay" : "model");
+    put_count(w, "ring", row->n_ring);
+    put_count(w, "records", row->n_records);
     put_number(w, "hit_rate", row->hit_rate);
+    put_number(w, "bytes_read_per_token", row->read_bytes_per_token);
+    put_number(w, "read_gb_s", row->read_bytes_s / 1e9);
+    put_number(w, "ttft_ms", row->ttft_seconds * 1e3);
     put_text(w, "bound", row->bound);
     put_number(w, "bound_fraction", row->bound_fraction);
-    put_number(w, "read_gb_s", row->read_bytes_s / 1e9);
+    put_number(w, "drive_gb_s", row->drive_bytes_s / 1e9);
+    put_number(w, "dram_gb_s", row->dram_bytes_s / 1e9);
     put_number(w, "int_gop_s", row->int_ops_s / 1e9);
     put_number(w, "float_gop_s", row->float_ops_s / 1e9);
     jw_end_object(w);
@@ -122,37 +132,41 @@ static void print_json(const struct bench_args *a, const bench_row *row)
     buf_fini(&line);
 }
 
+static void print_table_head(const struct bench_args *a, const bench_row *row)
+{
+    printf("%s: %u layers, experts %s, scout %s; %u thread%s, %s; a ring of %u of %u experts\n\n",
+           a->name, row->work->n_layer, dtype_get(row->work->experts)->name,
+           dtype_get(row->work->scout)->name, row->n_threads, row->n_threads == 1 ? "" : "s",
+           row->isa, row->n_ring, row->n_records);
+    printf("%-8s %7s %7s %10s %10s %9s %8s %9s %7s %10s  %-8s %11s %8s\n", "", "context", "tokens",
+           "tokens/s", "first", "weights", "KV", "work", "hits", "read/token", "bound", "limit",
+           "reached");
+}
+
 static void print_table_row(struct bench_args *a, const bench_row *row)
 {
+    bool is_prefill = row->n_gen == 0, is_compute = strcmp(row->bound, "compute") == 0;
+    bool is_int = dtype_get(row->work->experts)->is_quantized;
+    double limit = is_compute ? (is_int ? row->int_ops_s : row->float_ops_s)
+                   : strcmp(row->bound, "disk") == 0 ? row->drive_bytes_s : row->dram_bytes_s;
+    char text[32];
     if (!a->has_head) {
-        printf("%s: %u layers, experts %s, scout %s; %u thread%s, %s\n\n", a->name,
-               row->work->n_layer, dtype_get(row->work->experts)->name,
-               dtype_get(row->work->scout)->name, row->n_threads, row->n_threads == 1 ? "" : "s",
-               row->isa);
-        printf("%-8s %7s %7s %10s %9s %8s %9s  %-8s %11s %8s\n", "", "context", "tokens",
-               "tokens/s", "weights", "KV", "work", "bound", "limit", "reached");
+        print_table_head(a, row);
         a->has_head = true;
     }
-    bool is_prefill = row->n_gen == 0;
-    double peak = dtype_get(row->work->experts)->is_quantized ? row->int_ops_s : row->float_ops_s;
-    char limit[32];
-    snprintf(limit, sizeof limit, is_prefill ? "%.0f GOP/s" : "%.1f GB/s",
-             (is_prefill ? peak : row->read_bytes_s) / 1e9);
-    printf("%-8s %7u %7u %10.2f %4.1f GB/s %3.1f GB/s %4.0f GOP/s  %-8s %11s %6.1f %%\n",
+    snprintf(text, sizeof text, is_compute ? "%.0f GOP/s" : "%.2f GB/s", limit / 1e9);
+    printf("%-8s %7u %7u %10.2f %7.0f ms %4.1f GB/s %3.1f GB/s %4.0f GOP/s %5.1f %% %7.2f MB  "
+           "%-8s %11s %6.1f %%\n",
            is_prefill ? "prefill" : "decode", row->n_ctx,
            is_prefill ? row->n_prompt : row->n_gen,
-           is_prefill ? row->prefill_tok_s : row->decode_tok_s, row->weight_bytes_s / 1e9,
-           row->kv_bytes_s / 1e9, row->ops_s / 1e9, row->bound, limit, 100 * row->bound_fraction);
+           is_prefill ? row->prefill_tok_s : row->decode_tok_s, row->ttft_seconds * 1e3,
+           row->weight_bytes_s / 1e9, row->kv_bytes_s / 1e9, row->ops_s / 1e9, 100 * row->hit_rate,
+           row->read_bytes_per_token / 1e6, row->bound, text, 100 * row->bound_fraction);
 }
 
 static void on_row(void *ctx, const bench_row *row)
 {
     struct bench_args *a = ctx;
-    if (row->hit_rate < 1 && !a->has_warned) {
-        fprintf(stderr, "note: %.1f %% of the experts came from the vault, not from memory: these "
-                        "are speeds of the disk too\n", 100 * (1 - row->hit_rate));
-        a->has_warned = true;
-    }
     if (a->json) {
         print_json(a, row);
     } else {
@@ -278,9 +292,10 @@ static smoe_status bench_model(struct bench_args *a, smoe_err *err)
     return status;
 }
 
-static smoe_status run(struct bench_args *a, smoe_err *err)
+/* ---- arguments ---- */
+
+static smoe_status set_lists(struct bench_args *a, smoe_err *err)
 {
-    TRY(args_parse_kv_type(a->kv_type, &a->options.engine.kv_type, err));
     TRY(parse_list(a->prompts, "prompt", &a->prompt_list, err));
     TRY(parse_list(a->depths, "depth", &a->depth_list, err));
     if (a->prompt_list.n + a->depth_list.n == 0) {
@@ -290,15 +305,50 @@ static smoe_status run(struct bench_args *a, smoe_err *err)
     a->options.n_n_prompts = a->prompt_list.n;
     a->options.n_depths = a->depth_list.values;
     a->options.n_n_depths = a->depth_list.n;
+    return SMOE_OK;
+}
+
+static smoe_status set_routing(struct bench_args *a, smoe_err *err)
+{
+    if (a->routing && a->replay) {
+        return err_set(err, SMOE_USAGE, "--routing and --replay both say who chooses the experts; "
+                       "give one of them");
+    }
+    if (a->routing) {
+        TRY(args_parse_routing(a->routing, &a->options.law, err));
+    }
+    if (a->replay) {
+        TRY(trace_read(a->replay, &a->replayed, err));
+        a->options.replay = &a->replayed;
+    }
+    a->options.record = a->record ? &a->recorded : NULL;
+    return SMOE_OK;
+}
+
+static smoe_status run(struct bench_args *a, smoe_err *err)
+{
+    smoe_status status;
+    if (a->ring) {
+        CHECK(args_parse_ring(a->ring, &a->options.engine.n_ring, &a->options.ring_fraction, err));
+    }
+    CHECK(args_parse_kv_type(a->kv_type, &a->options.engine.kv_type, err));
+    CHECK(set_lists(a, err));
+    CHECK(set_routing(a, err));
     if (!a->options.engine.isa) {
         a->options.engine.isa = getenv("SMOE_ISA");
     }
     stop_signals_catch();
-    smoe_status status = a->shape ? bench_shape(a, err) : bench_model(a, err);
+    CHECK(a->shape ? bench_shape(a, err) : bench_model(a, err));
+    if (a->record) {
+        CHECK(trace_write(&a->recorded, a->record, err));
+    }
+out:
     if (a->temp_dir) {
         rmdir(a->temp_dir);
         mem_free(a->temp_dir);
     }
+    trace_fini(&a->recorded);
+    trace_fini(&a->replayed);
     return status;
 }
 
@@ -308,7 +358,7 @@ static smoe_status parse_args(struct bench_args *a, int argc, char **argv, smoe_
     smoe_engine_params *e = &a->options.engine;
     const opt table[] = {
         {"shape", OPT_TEXT, &a->shape, 0, 0, "NAME",
-         "random weights: qwen3-30b-a3b, qwen3-235b-a22b or smoe-tiny", NULL},
+         "random weights: smoe-tiny, qwen3-30b-a3b, qwen3-235b-a22b, qwen3-coder-480b-a35b", NULL},
         {"layers", OPT_U32, &a->n_layer, 1, 512, "N", "of the shape; default: all", NULL},
         {"experts", OPT_TEXT, &a->experts, 0, 0, "TYPE", "of the shape; default: q4_K", NULL},
         {"scout", OPT_TEXT, &a->scout, 0, 0, "TYPE", "of the shape; default: q8_0", NULL},
@@ -323,7 +373,13 @@ static smoe_status parse_args(struct bench_args *a, int argc, char **argv, smoe_
          "runs of each row; the median is shown (3)", NULL},
         {"threads", OPT_U32, &e->n_threads, 1, 1024, "N", "default: every core allowed", NULL},
         {"isa", OPT_TEXT, &e->isa, 0, 0, "NAME", "kernel set; default: SMOE_ISA or the best", NULL},
-        {"ring", OPT_U32, &e->n_ring, 0, 4e9, "N", "expert slots; 0 = what fits", NULL},
+        {"ring", OPT_TEXT, &a->ring, 0, 0, "N",
+         "expert slots, or a part of all such as 0.25 or 25%; 0 = what fits", NULL},
+        {"routing", OPT_TEXT, &a->routing, 0, 0, "LAW",
+         "who chooses the experts: model (default), uniform or sticky", NULL},
+        {"replay", OPT_TEXT, &a->replay, 0, 0, "FILE", "the experts of a recorded trace", NULL},
+        {"record", OPT_TEXT, &a->record, 0, 0, "FILE",
+         "write which experts the last run of each row chose", NULL},
         {"ctx", OPT_U32, &e->n_ctx, 1, 1e9, "N", "default: what the rows need", NULL},
         {"mem-limit", OPT_SIZE, &e->mem_limit_bytes, 0, 0, "SIZE", "memory of the engine", NULL},
         {"kv-type", OPT_TEXT, &a->kv_type, 0, 0, "TYPE",
@@ -337,7 +393,10 @@ static smoe_status parse_args(struct bench_args *a, int argc, char **argv, smoe_
         char text[4096];
         opts_help(table, text, sizeof text);
         printf("usage: smoe bench [MODEL] [flags]\n"
-               "       smoe bench --shape NAME [flags]\n\n%s", text);
+               "       smoe bench --shape NAME [flags]\n"
+               "       smoe bench io       the drive alone\n"
+               "       smoe bench policy   what rings of several sizes and policies would hit\n"
+               "\n%s", text);
     }
     return SMOE_OK;
 }
@@ -347,6 +406,12 @@ int cmd_bench(int argc, char **argv)
     struct bench_args a = {
         .prompts = "512", .depths = "512", .options = {.n_gen = 64, .n_repeat = 3}};
     smoe_err err = {0};
+    if (argc > 1 && strcmp(argv[1], "io") == 0) {
+        return cmd_bench_io(argc - 1, argv + 1);
+    }
+    if (argc > 1 && strcmp(argv[1], "policy") == 0) {
+        return cmd_bench_policy(argc - 1, argv + 1);
+    }
     if (parse_args(&a, argc, argv, &err) != SMOE_OK) {
         return app_fail("bench", &err);
     }

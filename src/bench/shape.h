@@ -18,6 +18,9 @@ typedef struct model_shape {
     bool tie_word_embeddings;
 } model_shape;
 
+const model_shape *model_shape_at(size_t i); /* all of them in turn; NULL past the last */
+/* Upper and lower case are the same; NULL: there is none of that name. */
+const model_shape *model_shape_find(const char *name);
 /* The shape of that name with n_layer layers (0 = all of it); SMOE_USAGE lists the names. */
 smoe_status model_shape_get(const char *name, uint32_t n_layer, model_shape *out, smoe_err *err);
 /* Its config.json, appended to out. */

@@ -44,7 +44,11 @@ smoe_status model_work_of(const char *vault_path, const char *scout_path, model_
     CHECK(vault_check_pair(&v, &s, err));
     const model_config *c = &s.config;
     *out = (model_work){
+        .record_bytes = v.record_bytes,
         .n_experts_per_token = c->n_expert_used * c->n_layer_sparse,
+        .n_layer_sparse = c->n_layer_sparse,
+        .n_expert = c->n_expert,
+        .n_expert_used = c->n_expert_used,
         .kv_elems = 2ull * c->n_layer * c->n_head_kv * c->n_embd_head,
         .n_layer = c->n_layer,
         .n_vocab = c->n_vocab,
@@ -66,4 +70,9 @@ uint64_t model_work_token_weights(const model_work *w)
 uint64_t model_work_token_bytes(const model_work *w)
 {
     return w->layers_bytes + w->n_experts_per_token * w->expert_bytes;
+}
+
+uint32_t model_work_records(const model_work *w)
+{
+    return w->n_layer_sparse * w->n_expert;
 }

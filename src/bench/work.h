@@ -10,7 +10,9 @@ typedef struct model_work {
     uint64_t layers_weights;
     uint64_t head_bytes, head_weights;
     uint64_t expert_bytes, expert_weights; /* one expert; no padding */
+    uint64_t record_bytes;       /* what reading an expert takes */
     uint32_t n_experts_per_token; /* over all layers */
+    uint32_t n_layer_sparse, n_expert, n_expert_used;
     uint64_t kv_elems;           /* of one position: keys and values of all layers */
     uint32_t n_layer, n_vocab, n_ctx_train;
 } model_work;
@@ -22,5 +24,6 @@ smoe_status model_work_of(const char *vault_path, const char *scout_path, model_
 /* Weights that one token is multiplied with, without the head. */
 uint64_t model_work_token_weights(const model_work *w);
 uint64_t model_work_token_bytes(const model_work *w);
+uint32_t model_work_records(const model_work *w); /* of the vault */
 
 #endif

@@ -59,9 +59,79 @@ class Bench(unittest.TestCase):
         self.assertEqual(list(folder.iterdir()), [])
 
     def test_a_small_ring_is_told(self):
-        found, said = rows(*SHAPE, "--ring", 6)
-        self.assertLess(found[0]["hit_rate"], 1)
-        self.assertIn("from the vault", said)
+        for ring in (6, 0.25, "25%"):
+            found, _ = rows(*SHAPE, "--ring", ring, "--routing", "sticky")
+            for row in found:
+                self.assertEqual((row["ring"], row["records"]), (6, 24))
+                if row["n_gen"]:  # of a prompt, the next layer may be read ahead
+                    self.assertLess(row["hit_rate"], 1)
+                self.assertGreater(row["bytes_read_per_token"], 0)
+                self.assertGreater(row["read_gb_s"], 0)
+                self.assertGreater(row["ttft_ms"], 0)
+                self.assertIn(row["bound"], ("disk", "memory" if row["n_gen"] else "compute"))
+                self.assertIn("drive_gb_s", row)
+
+    def test_routing(self):
+        """A law gives the same choices every time; a trace holds the model's, whatever the ring."""
+        traces = {}
+        for name, flags in {"a": ["--ring", 6, "--threads", 1], "b": [],
+                            "c": ["--routing", "sticky"], "d": ["--routing", "sticky"],
+                            "e": ["--routing", "uniform"]}.items():
+            traces[name] = WORK / f"{name}.trace"
+            found, _ = rows(*SHAPE, *flags, "--record", traces[name])
+            self.assertEqual(found[0]["routing"], "model" if name in "ab" else flags[1])
+        data = {name: path.read_bytes() for name, path in traces.items()}
+        self.assertEqual(data["a"], data["b"])
+        self.assertEqual(data["c"], data["d"])
+        self.assertEqual(len(set(data.values())), 3)
+        n_passes, n_tokens = 1 + 1 + 1 + 4, 16 + 32 + 1 + 4
+        self.assertEqual(len(data["a"]), 64 + 4 * n_passes + 2 * n_tokens * 2 * 3)
+        found, _ = rows(*SHAPE, "--replay", traces["c"], "--ring", "50%")
+        self.assertEqual(found[0]["routing"], "replay")
+        done = run(SMOE, "bench", *SHAPE, *SHORT, "--layers", 3, "--replay", traces["a"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("2 layers", done.stderr)
+
+    def test_io(self):
+        folder = WORK / "io"
+        folder.mkdir()
+        short = ["--trial-ms", 5, "--json"]
+        done = must_run(SMOE, "bench", "io", "--dir", folder, "--size", "8M", *short)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([r["depth"] for r in found], [1, 2, 4, 8, 16, 32] * 2)
+        self.assertEqual(list(folder.iterdir()), [])
+        model = shatter(TINY, "q8_0", "q8_0")
+        done = must_run(SMOE, "bench", "io", model.stem, *short)
+        self.assertEqual(len(done.stdout.splitlines()), 12)
+        for flags, part in [([model.stem, "--dir", folder], "--dir"), (["--size", 0], "--size"),
+                            (["--size", "900T", "--dir", folder], "room")]:
+            done = run(SMOE, "bench", "io", *flags)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(part, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_policies(self):
+        trace = WORK / "policy.trace"
+        rows(*SHAPE, "--routing", "sticky", "--record", trace)
+        for flags in (["--replay", trace], ["--shape", "smoe-tiny", "--tokens", 50],
+                      ["--shape", "smoe-tiny", "--routing", "uniform", "--tokens", 50]):
+            done = must_run(SMOE, "bench", "policy", *flags, "--ring", "6,50%,1.0", "--json")
+            found = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([r["policy"] for r in found], ["lru", "lfu", "optimum"] * 3)
+            for lru, lfu, optimum in zip(found[::3], found[1::3], found[2::3]):
+                self.assertLessEqual(lru["hit_rate_cold"], optimum["hit_rate_cold"])
+                self.assertLessEqual(lfu["hit_rate_cold"], optimum["hit_rate_cold"])
+            self.assertEqual(found[6]["ring"], found[6]["records"])
+            table = must_run(SMOE, "bench", "policy", *flags, "--ring", "6,50%,1.0").stdout
+            self.assertEqual(len(table.splitlines()), 7)
+        for flags, part in [([], "--replay FILE"),
+                            (["--replay", trace, "--layers", 2], "--layers"),
+                            (["--shape", "smoe-tiny", "--routing", "model"], "--record"),
+                            (["--shape", "smoe-tiny", "--ring", "0.0"], "--ring")]:
+            done = run(SMOE, "bench", "policy", *flags)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(part, done.stderr)
 
     def test_isas(self):
         found, _ = rows(*SHAPE, "--isa", "scalar")
@@ -75,6 +145,10 @@ class Bench(unittest.TestCase):
                 ([*SHAPE, "model"], "not both"),
                 ([*SHAPE, "--experts", "q7"], "q4_K"),
                 ([*SHAPE, "--prompt", "1,,2"], "--prompt"),
+                ([*SHAPE, "--ring", "1.5"], "25%"),
+                ([*SHAPE, "--ring", "-1"], "25%"),
+                ([*SHAPE, "--routing", "random"], "sticky"),
+                ([*SHAPE, "--routing", "sticky", "--replay", "f"], "--replay"),
                 ([*SHAPE, "--prompt", 0, "--depth", 0], "nothing to measure"),
                 ([*SHAPE, "--prompt", 1025], "1025 tokens"),
                 ([*SHAPE, "--isa", "mmx"], "mmx")]:

@@ -70,12 +70,15 @@ static bench_options options_of(const synthetic *s)
 
 static void check_row(const bench_row *row)
 {
-    const double positive[] = {row->seconds, row->weight_bytes_s, row->ops_s, row->read_bytes_s,
-                               row->int_ops_s, row->float_ops_s, row->bound_fraction};
+    const double positive[] = {row->seconds, row->weight_bytes_s, row->ops_s, row->dram_bytes_s,
+                               row->ttft_seconds, row->int_ops_s, row->float_ops_s,
+                               row->bound_fraction};
     for (size_t i = 0; i < sizeof positive / sizeof *positive; i++) {
         assert_true(isfinite(positive[i]) && positive[i] > 0);
     }
     assert_true(row->hit_rate == 1); /* all of it fits */
+    assert_true(row->read_bytes_per_token == 0 && row->read_bytes_s == 0);
+    assert_true(row->drive_bytes_s == 0);
     assert_int_equal(row->n_threads, 2);
 }
 
@@ -108,6 +111,77 @@ static void test_rows(void **state)
     assert_string_equal(r.rows[2].bound, "memory");
     r.cancel = true;
     ASSERT_FAILS(bench_run(&o, &events, &err), SMOE_CANCELLED, &err, "interrupted");
+    synthetic_fini(&s);
+}
+
+/* A ring of half the experts: a law or a trace chooses, records are read, and what was read is
+ * told. What a run records is what it replays. */
+static void test_streamed_rows(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    synthetic s;
+    trace recorded[2];
+    const routing_law *const laws[] = {NULL, &ROUTING_UNIFORM, &ROUTING_STICKY};
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    ASSERT_OK(synthetic_write(&s, f->threads, NULL, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        struct rows r = {0};
+        const bench_events events = {&r, keep_row, NULL};
+        bench_options o = options_of(&s);
+        o.ring_fraction = 0.5;
+        o.law = laws[i];
+        o.record = &recorded[0];
+        o.n_n_prompts = 1;
+        ASSERT_OK(bench_run(&o, &events, &err), &err);
+        assert_int_equal(r.n, 2);
+        for (size_t k = 0; k < 2; k++) {
+            const bench_row *row = &r.rows[k];
+            assert_int_equal(row->n_ring, 12);
+            assert_int_equal(row->n_records, 24);
+            assert_true(row->hit_rate >= 0 && row->hit_rate <= 1);
+            if (o.law) { /* greedy random weights may repeat the same experts for ever */
+                assert_true(row->read_bytes_per_token > 0 && row->read_bytes_s > 0);
+            }
+            assert_true(row->bound_fraction > 0);
+        }
+        /* the prompt, then the depth's last id and the generated ones but the last */
+        assert_int_equal(recorded[0].n_tokens, 20 + 1 + 5);
+        assert_int_equal(recorded[0].n_passes, 1 + 1 + 5);
+        o.law = NULL;
+        o.replay = &recorded[0];
+        o.record = &recorded[1];
+        o.n_repeat = 1;
+        ASSERT_OK(bench_run(&o, &events, &err), &err);
+        /* Tokens 0 .. 19 went to the run that is not counted, 20 .. 25 and 0 .. 13 to this one. */
+        size_t n_token = 2 * 3 * sizeof(uint16_t);
+        assert_memory_equal(trace_at(&recorded[1], 0, 0), trace_at(&recorded[0], 20, 0),
+                            6 * n_token);
+        assert_memory_equal(trace_at(&recorded[1], 6, 0), trace_at(&recorded[0], 0, 0),
+                            14 * n_token);
+        trace_fini(&recorded[0]);
+        trace_fini(&recorded[1]);
+    }
+    synthetic_fini(&s);
+}
+
+static void test_a_trace_of_another_shape(void **state)
+{
+    struct fixture *f = *state;
+    const trace_shape other = {2, 12, 4};
+    struct rows r = {0};
+    const bench_events events = {&r, keep_row, NULL};
+    smoe_err err;
+    synthetic s;
+    trace t;
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    ASSERT_OK(synthetic_write(&s, f->threads, NULL, &err), &err);
+    bench_options o = options_of(&s);
+    trace_init(&t, &other, NULL);
+    ASSERT_OK(trace_add_pass(&t, 1, &err), &err);
+    o.replay = &t;
+    ASSERT_FAILS(bench_run(&o, &events, &err), SMOE_MISMATCH, &err, "4 of 12");
+    trace_fini(&t);
     synthetic_fini(&s);
 }
 
@@ -256,11 +330,16 @@ static void test_refused_memory(void **state)
     }
     bench_options o = options_of(&s);
     o.n_repeat = o.n_n_prompts = 1;
+    o.law = &ROUTING_STICKY;
+    trace recorded = {0};
+    o.record = &recorded;
     status = SMOE_NOMEM;
     for (uint64_t nth = 1; status != SMOE_OK; nth++) {
         mem_fail_nth(nth);
+        r.n = 0;
         status = bench_run(&o, &events, &err);
         mem_fail_nth(0);
+        trace_fini(&recorded);
         assert_true(status == SMOE_OK || status == SMOE_NOMEM);
     }
     synthetic_fini(&s);
@@ -272,6 +351,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_rows),
+        WITH_DIR(test_streamed_rows),
+        WITH_DIR(test_a_trace_of_another_shape),
         WITH_DIR(test_work),
         WITH_DIR(test_files_are_used_again),
         WITH_DIR(test_every_type),
