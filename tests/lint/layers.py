@@ -16,7 +16,7 @@ ALLOWED["client"] = {"base", "wire"}
 ALLOWED["serve"] = {"base", "wire", "engine"}
 ALLOWED["shatter"] = {"base", "json", "formats", "quant", "tokenizer"}
 ALLOWED["bench"] = {"base", "json", "formats", "quant", "cache", "engine"}
-ALLOWED["reply"] = {"base", "tokenizer"}
+ALLOWED["reply"] = {"base", "json", "tokenizer"}
 ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer", "reply"}
 ALLOWED["app"] = set(ALLOWED)
 
