@@ -4,8 +4,8 @@
 usage: chat.py CHECKPOINT MODEL [--engine PATH] [--system TEXT] [--max-tokens N] [-- ENGINE FLAGS]
 
 CHECKPOINT is the Hugging Face directory (its tokenizer and chat template are used), MODEL the stem
-of what `smoe shatter` made of it. Needs transformers. Same rules as `smoe chat`: every turn sends the
-whole conversation; Ctrl-C stops an answer; an engine that dies is started again and asked once
+of what `smoe shatter` made of it. Needs transformers. Same rules as `smoe chat`: every turn sends
+the whole conversation; Ctrl-C stops an answer; an engine that dies is started again and asked once
 more; /reset and /quit.
 """
 
