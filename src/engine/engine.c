@@ -6,9 +6,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "cache/io_probe.h"
-#include "engine/budget.h"
-#include "model/kv_cache.h"
-#include "model/scratch.h"
+#include "engine/memory.h"
 
 enum { DEFAULT_CTX = 4096, PROBE_SLOTS = 32 };
 
@@ -56,29 +54,6 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Everything resident if that fits; else the longest pass whose scratch is a small part of the
- * budget, and a ring of what is left. The pass gives way before a ring is refused. */
-static smoe_status split_for_batch(smoe_engine *e, budget_request *r, budget *split, smoe_err *err)
-{
-    const smoe_engine_info *info = &e->info;
-    const model_config *cfg = &e->scout.config;
-    e->n_batch = min_u32(info->n_ctx, BATCH_RESIDENT);
-    r->scratch_bytes = scratch_bytes(cfg, e->n_batch, info->n_ctx, info->n_threads);
-    if (budget_split(r, split, NULL) == SMOE_OK && split->n_ring == r->n_records) {
-        return SMOE_OK;
-    }
-    e->n_batch = min_u32(info->n_ctx, BATCH_STREAMED);
-    for (;;) {
-        r->scratch_bytes = scratch_bytes(cfg, e->n_batch, info->n_ctx, info->n_threads);
-        smoe_status status = budget_split(r, split, err);
-        bool is_small = r->scratch_bytes <= split->limit_bytes / BATCH_SCRATCH_PART;
-        if ((status == SMOE_OK && is_small) || e->n_batch <= BATCH_LEAST) {
-            return status;
-        }
-        e->n_batch -= e->n_batch / 4;
-    }
-}
-
 static void say_split(const smoe_engine *e, const smoe_engine_params *p)
 {
     const smoe_engine_info *i = &e->info;
@@ -103,29 +78,27 @@ static void say_split(const smoe_engine *e, const smoe_engine_params *p)
 
 static smoe_status split_memory(smoe_engine *e, const smoe_engine_params *p, smoe_err *err)
 {
-    const model_config *cfg = &e->scout.config;
     smoe_engine_info *info = &e->info;
     info->n_records = e->vault.n_records;
     info->record_bytes = e->vault.record_bytes;
     info->scout_bytes = e->scout.st.file.size_bytes;
-    info->kv_bytes = kv_cache_bytes(cfg, e->kv_type, info->n_ctx);
     budget_request request = {
         .mem_limit_bytes = p->mem_limit_bytes,
         .available_bytes = mem_available_bytes(),
         .scout_bytes = info->scout_bytes,
-        .kv_bytes = info->kv_bytes,
         .page_cache_bytes = e->io.direct ? 0 : e->io.depth * info->record_bytes,
         .record_bytes = info->record_bytes,
         .n_records = info->n_records,
-        .n_ring_min = cfg->n_layer_sparse * cfg->n_expert_used,
         .n_ring_asked = p->n_ring,
     };
-    budget split;
-    TRY(split_for_batch(e, &request, &split, err));
-    info->n_ring = split.n_ring;
-    info->limit_bytes = split.limit_bytes;
-    info->scratch_bytes = request.scratch_bytes;
-    info->n_batch = e->n_batch;
+    memory_split split;
+    TRY(memory_split_make(&e->scout.config, info->n_ctx, e->kv_type, info->n_threads, &request,
+                          &split, err));
+    info->kv_bytes = split.kv_bytes;
+    info->n_ring = split.budget.n_ring;
+    info->limit_bytes = split.budget.limit_bytes;
+    info->scratch_bytes = split.scratch_bytes;
+    info->n_batch = e->n_batch = split.n_batch;
     say_split(e, p);
     return SMOE_OK;
 }

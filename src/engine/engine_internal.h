@@ -10,11 +10,6 @@
 #include "quant/panel.h"
 #include "smoe/engine.h"
 
-/* Tokens in one prefill pass. When experts are resident, more bring nothing; when they are read, an
- * expert's read serves the whole pass, so a pass is as long as scratch may grow. */
-enum { BATCH_RESIDENT = 1024, BATCH_STREAMED = 4096, BATCH_LEAST = 32 };
-static const uint64_t BATCH_SCRATCH_PART = 10; /* of the budget, at most one part of so many */
-
 struct smoe_engine {
     smoe_engine_info info;
     vault vault;
