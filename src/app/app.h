@@ -13,6 +13,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_tokens(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
 int cmd_bench_io(int argc, char **argv);     /* argv[0] is "io" */
 int cmd_bench_policy(int argc, char **argv); /* argv[0] is "policy" */
 

@@ -14,6 +14,7 @@ static const struct command {
     {"inspect", cmd_inspect, "show what a model's files hold, and verify them"},
     {"tokens", cmd_tokens, "show a text as token ids, or ids as text"},
     {"eval", cmd_eval, "logits, perplexity, or answers to a file of questions"},
+    {"plan", cmd_plan, "what a model would need here, and how fast it would be"},
     {"bench", cmd_bench, "measure speed beside the limits of this machine"},
 };
 

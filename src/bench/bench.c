@@ -351,10 +351,12 @@ static smoe_status prepare(runner *r, smoe_err *err)
     TRY(make_ids(r, n_longest, err));
     /* The engine takes all memory that is left for its ring: what the limits need comes first. */
     TRY(limits_new(params.isa, params.n_threads, &r->limits, err));
-    TRY(drive_open_vault(&r->drive, params.vault_path, err));
     TRY(smoe_engine_open(&params, &r->engine, err));
     r->info = smoe_engine_get_info(r->engine);
     r->has_drive = r->info->n_ring < r->info->n_records;
+    if (r->has_drive) { /* its memory is a part of what the budget leaves to the system */
+        TRY(drive_open_vault(&r->drive, params.vault_path, err));
+    }
     TRY(smoe_session_new(r->engine, &no_end, &r->session, err));
     return watch_routing(r, err);
 }

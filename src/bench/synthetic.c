@@ -12,71 +12,18 @@
 #include "formats/safetensors_write.h"
 #include "formats/vault_write.h"
 #include "json/json_write.h"
-#include "quant/quant.h"
 
 enum { MAX_TEXT_BYTES = 64 << 20 };
 
 /* ---- plan ---- */
-
-static bool is_router(const dense_tensor *t)
-{
-    return t->role == TENSOR_FFN_GATE_INP;
-}
-
-/* As smoe shatter chooses: vectors and routers are not quantised. */
-static dtype type_of(const synthetic *s, const dense_tensor *t)
-{
-    return t->n_dims == 1 ? DTYPE_F32 : is_router(t) ? DTYPE_BF16 : s->scout;
-}
-
-static smoe_status check_type(const synthetic *s, dtype type, uint64_t cols, const char *flag,
-                              smoe_err *err)
-{
-    const dtype_info *info = dtype_get(type);
-    if (!info || !quant_supported(type)) {
-        return err_set(err, SMOE_USAGE, "--%s names a type that cannot be computed with", flag);
-    }
-    if (dtype_row_bytes(type, cols) == 0) {
-        return err_set(err, SMOE_USAGE,
-                       "--%s %s takes rows of a multiple of %u weights; %s has rows of %llu", flag,
-                       info->name, info->block_elems, s->shape.name, (unsigned long long)cols);
-    }
-    return SMOE_OK;
-}
-
-static uint64_t layout_matrix(matrix_layout *m, dtype type, uint64_t rows, uint64_t cols,
-                              uint64_t at)
-{
-    at = (at + VAULT_MATRIX_ALIGN - 1) / VAULT_MATRIX_ALIGN * VAULT_MATRIX_ALIGN;
-    *m = (matrix_layout){type, rows, cols, at};
-    return at + dtype_matrix_bytes(type, rows, cols);
-}
-
-static smoe_status plan_sizes(synthetic *s, smoe_err *err)
-{
-    const model_config *c = &s->config;
-    dense_tensor t;
-    TRY(check_type(s, s->experts, c->n_embd, "experts", err));
-    TRY(check_type(s, s->experts, c->n_ff_exp, "experts", err));
-    uint64_t at = layout_matrix(&s->gate, s->experts, c->n_ff_exp, c->n_embd, 0);
-    at = layout_matrix(&s->up, s->experts, c->n_ff_exp, c->n_embd, at);
-    at = layout_matrix(&s->down, s->experts, c->n_embd, c->n_ff_exp, at);
-    s->record_bytes = (at + VAULT_ALIGN - 1) / VAULT_ALIGN * VAULT_ALIGN;
-    s->n_bytes = s->record_bytes * c->n_expert * c->n_layer_sparse + s->config_text.len;
-    for (size_t i = 0; model_config_dense_tensor(c, i, &t); i++) {
-        TRY(check_type(s, type_of(s, &t), t.cols, "scout", err));
-        s->n_bytes += dtype_matrix_bytes(type_of(s, &t), t.rows, t.cols);
-    }
-    return SMOE_OK;
-}
 
 /* The weights follow from these facts, so the lineage does too; "1" is the way they are made. */
 static void set_lineage(synthetic *s)
 {
     checksum low, high;
     char types[64];
-    int n = snprintf(types, sizeof types, "smoe bench 1 %s %s\n", dtype_get(s->experts)->name,
-                     dtype_get(s->scout)->name);
+    int n = snprintf(types, sizeof types, "smoe bench 1 %s %s\n", dtype_get(s->sizes.experts)->name,
+                     dtype_get(s->sizes.scout)->name);
     checksum_init(&low);
     checksum_init(&high);
     checksum_add(&low, types, (size_t)n);
@@ -92,7 +39,7 @@ static smoe_status set_path(const synthetic *s, const char *suffix, char **path,
 {
     char name[128];
     snprintf(name, sizeof name, "%s-%u-%s-%s%s", s->shape.name, s->shape.n_layer,
-             dtype_get(s->experts)->name, dtype_get(s->scout)->name, suffix);
+             dtype_get(s->sizes.experts)->name, dtype_get(s->sizes.scout)->name, suffix);
     *path = path_join(s->dir, name);
     return *path ? SMOE_OK : err_nomem(err, "a path", strlen(s->dir));
 }
@@ -120,11 +67,12 @@ static smoe_status look_for_files(synthetic *s, smoe_err *err)
                    has_vault ? s->vault_path : s->scout_path);
 }
 
-static smoe_status plan(synthetic *s, smoe_err *err)
+static smoe_status plan(synthetic *s, dtype experts, dtype scout_type, smoe_err *err)
 {
     TRY(model_shape_config(&s->shape, &s->config_text, err));
     TRY(model_config_parse(buf_slice(&s->config_text), s->shape.name, &s->config, err));
-    TRY(plan_sizes(s, err));
+    TRY(model_sizes_of(&s->config, s->shape.name, experts, scout_type, &s->sizes, err));
+    s->n_bytes = s->sizes.vault_bytes + s->sizes.scout_bytes + s->config_text.len;
     set_lineage(s);
     TRY(set_path(s, ".smoe", &s->vault_path, err));
     TRY(set_path(s, ".scout.safetensors", &s->scout_path, err));
@@ -134,9 +82,9 @@ static smoe_status plan(synthetic *s, smoe_err *err)
 smoe_status synthetic_init(synthetic *s, const model_shape *shape, dtype experts,
                            dtype scout_type, const char *dir, smoe_err *err)
 {
-    *s = (synthetic){.shape = *shape, .experts = experts, .scout = scout_type, .dir = dir};
+    *s = (synthetic){.shape = *shape, .dir = dir};
     buf_init(&s->config_text, MAX_TEXT_BYTES);
-    smoe_status status = plan(s, err);
+    smoe_status status = plan(s, experts, scout_type, err);
     if (status != SMOE_OK) {
         synthetic_fini(s);
     }
@@ -173,7 +121,7 @@ static smoe_status declare_scout(job *j, smoe_err *err)
     jw_init(&types, &j->text);
     jw_begin_object(&types);
     for (; model_config_dense_tensor(&s->config, n, &t); n++) {
-        TRY(scout_write_tensor(&j->scout, &types, &t, type_of(s, &t), err));
+        TRY(scout_write_tensor(&j->scout, &types, &t, model_sizes_type(&s->sizes, &t), err));
     }
     jw_end_object(&types);
     TRY(jw_finish(&types, err));
@@ -190,7 +138,8 @@ static smoe_status declare_scout(job *j, smoe_err *err)
 static smoe_status declare_vault(job *j, smoe_err *err)
 {
     const synthetic *s = j->s;
-    TRY(vault_write_records(&j->vault, &s->config, &s->gate, &s->up, &s->down, s->record_bytes,
+    const model_sizes *z = &s->sizes;
+    TRY(vault_write_records(&j->vault, &s->config, &z->gate, &z->up, &z->down, z->record_bytes,
                             err));
     return vault_write_common(&j->vault, "vault", s->config.arch, s->lineage,
                               (size_t)s->config.n_layer * s->config.n_expert, err);
@@ -246,7 +195,7 @@ static smoe_status write_matrix(job *j, const dense_tensor *t, smoe_err *err)
 {
     const weight_pool *from;
     checksum sum;
-    dtype type = type_of(j->s, t);
+    dtype type = model_sizes_type(&j->s->sizes, t);
     float std = t->role == TENSOR_TOKEN_EMBD
                     ? 1
                     : std_of(j->s, t->cols, t->role == TENSOR_ATTN_OUTPUT);
@@ -282,13 +231,13 @@ static smoe_status write_scout(job *j, smoe_err *err)
 static smoe_status write_record(job *j, smoe_err *err)
 {
     const synthetic *s = j->s;
-    const matrix_layout *parts[] = {&s->gate, &s->up, &s->down};
+    const matrix_layout *parts[] = {&s->sizes.gate, &s->sizes.up, &s->sizes.down};
     for (int i = 0; i < 3; i++) {
         const matrix_layout *m = parts[i];
         const weight_pool *from;
         uint8_t *to = j->record + m->offset;
-        TRY(weight_pools_get(&j->pools, m->type, m->cols, std_of(s, m->cols, m == &s->down), &from,
-                             err));
+        TRY(weight_pools_get(&j->pools, m->type, m->cols,
+                             std_of(s, m->cols, m == &s->sizes.down), &from, err));
         weight_pieces p =
             weight_pieces_of(&j->pools, from, dtype_matrix_bytes(m->type, m->rows, m->cols));
         while (weight_pieces_next(&p)) {
@@ -296,9 +245,9 @@ static smoe_status write_record(job *j, smoe_err *err)
             to += p.n_bytes;
         }
     }
-    TRY(add_sum(j, hash_bytes(j->record, (size_t)s->record_bytes), err));
-    TRY(safetensors_writer_append(&j->vault, j->record, s->record_bytes, err));
-    return report(j, s->record_bytes, err);
+    TRY(add_sum(j, hash_bytes(j->record, (size_t)s->sizes.record_bytes), err));
+    TRY(safetensors_writer_append(&j->vault, j->record, s->sizes.record_bytes, err));
+    return report(j, s->sizes.record_bytes, err);
 }
 
 static smoe_status write_vault(job *j, smoe_err *err)
@@ -327,9 +276,9 @@ static smoe_status check_free(const job *j, smoe_err *err)
 static smoe_status begin(job *j, smoe_err *err)
 {
     const synthetic *s = j->s;
-    j->record = mem_calloc(1, (size_t)s->record_bytes); /* padding stays zero */
+    j->record = mem_calloc(1, (size_t)s->sizes.record_bytes); /* padding stays zero */
     if (!j->record) {
-        return err_nomem(err, "a record", s->record_bytes);
+        return err_nomem(err, "a record", s->sizes.record_bytes);
     }
     TRY(declare_scout(j, err));
     TRY(declare_vault(j, err));

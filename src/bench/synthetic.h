@@ -9,18 +9,17 @@
 
 #include "base/pool.h"
 #include "bench/shape.h"
+#include "bench/sizes.h"
 #include "formats/vault.h"
 
 typedef struct synthetic {
     model_shape shape;
-    dtype experts, scout;
     model_config config;
     buf config_text;
     char lineage[33];  /* of shape, layers and types */
     const char *dir;   /* borrowed */
     char *vault_path, *scout_path;
-    matrix_layout gate, up, down;
-    uint64_t record_bytes;
+    model_sizes sizes;
     uint64_t n_bytes;  /* of data in both files */
     bool is_written;   /* both files are there already, and are this model */
 } synthetic;

@@ -21,6 +21,13 @@ typedef struct model_work {
 smoe_status model_work_of(const char *vault_path, const char *scout_path, model_work *out,
                           smoe_err *err);
 
+/* The same from facts: the experts', then each tensor of the scout. */
+model_work model_work_begin(const model_config *cfg, const matrix_layout *gate,
+                            const matrix_layout *up, const matrix_layout *down,
+                            uint64_t record_bytes);
+void model_work_add(model_work *w, const model_config *cfg, const dense_tensor *t, dtype type,
+                    uint64_t n_bytes);
+
 /* Weights that one token is multiplied with, without the head. */
 uint64_t model_work_token_weights(const model_work *w);
 uint64_t model_work_token_bytes(const model_work *w);

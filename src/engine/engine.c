@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cache/io_probe.h"
 #include "engine/memory.h"
+#include "model/kv_cache.h"
 
 enum { DEFAULT_CTX = 4096, PROBE_SLOTS = 32 };
 

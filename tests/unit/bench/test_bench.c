@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "bench/bench.h"
+#include "bench/forecast.h"
 #include "bench/limits.h"
 #include "bench/synthetic.h"
 
@@ -205,6 +206,52 @@ static void test_work(void **state)
     assert_int_equal(w.expert_bytes, 3 * 256 * 144);
     assert_int_equal(w.n_experts_per_token, 2 * 3);
     assert_int_equal(w.kv_elems, 2 * 2 * 4 * 64);
+    model_work planned = model_sizes_work(&s.config, &s.sizes); /* known before the files are */
+    assert_int_equal(planned.layers_bytes, w.layers_bytes);
+    assert_int_equal(planned.layers_weights, w.layers_weights);
+    assert_int_equal(planned.head_bytes, w.head_bytes);
+    assert_int_equal(planned.expert_bytes, w.expert_bytes);
+    assert_int_equal(planned.record_bytes, w.record_bytes);
+    assert_int_equal(planned.n_experts_per_token, w.n_experts_per_token);
+    synthetic_fini(&s);
+}
+
+/* A forecast from given rates, by hand. */
+static void test_forecast(void **state)
+{
+    struct fixture *f = *state;
+    const machine m = {.dram_bytes_s = 1e9, .ops_s = 1e9, .drive_bytes_s = 1e6, .n_threads = 1,
+                       .available_bytes = UINT64_C(1) << 33};
+    smoe_err err;
+    synthetic s;
+    forecast all, part;
+    plan(f, DTYPE_Q4_K, DTYPE_Q8_0, &s);
+    model_work w = model_sizes_work(&s.config, &s.sizes);
+    forecast_question q = {.config = &s.config, .work = &w, .scout_bytes = s.sizes.scout_bytes,
+                           .n_ctx = 64, .n_prompt = 64, .n_depth = 10};
+    ASSERT_OK(forecast_make(&q, &m, &all, &err), &err);
+    assert_true(all.fits && all.hit_rate == 1 && all.read_bytes_per_token == 0);
+    double bytes = (double)(model_work_token_bytes(&w) + w.head_bytes + 2 * w.kv_elems * 10);
+    assert_float_equal(all.decode_tok_s * bytes, 1e9 * FORECAST_OF_DRAM, 1e3);
+    assert_string_equal(all.decode_bound, "memory");
+    assert_string_equal(all.prompt_bound, "compute");
+    q.mem_limit_bytes = all.needed_bytes + 4 * w.record_bytes;
+    ASSERT_OK(forecast_make(&q, &m, &part, &err), &err);
+    assert_in_range(part.memory.budget.n_ring, 6, 6 + 4); /* a longer pass may take some */
+    assert_true(part.fits && part.hit_rate < 1 && part.decode_tok_s < all.decode_tok_s);
+    assert_string_equal(part.decode_bound, "disk");
+    assert_string_equal(part.prompt_bound, "disk");
+    double all_records = 24 * (double)w.record_bytes / (1e6 * FORECAST_OF_DRIVE);
+    assert_true(part.ttft_seconds > all_records / 2 && part.ttft_seconds < 2 * all_records);
+    q.mem_limit_bytes = all.needed_bytes;
+    ASSERT_OK(forecast_make(&q, &m, &part, &err), &err);
+    assert_true(part.fits);
+    q.mem_limit_bytes--;
+    ASSERT_OK(forecast_make(&q, &m, &part, &err), &err);
+    assert_false(part.fits);
+    assert_int_equal(part.needed_bytes, all.needed_bytes);
+    q.n_ctx = 1025;
+    ASSERT_FAILS(forecast_make(&q, &m, &part, &err), SMOE_RANGE, &err, "1025");
     synthetic_fini(&s);
 }
 
@@ -354,6 +401,7 @@ int main(void)
         WITH_DIR(test_streamed_rows),
         WITH_DIR(test_a_trace_of_another_shape),
         WITH_DIR(test_work),
+        WITH_DIR(test_forecast),
         WITH_DIR(test_files_are_used_again),
         WITH_DIR(test_every_type),
         WITH_DIR(test_interrupted_writing_leaves_nothing),
