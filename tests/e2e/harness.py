@@ -27,6 +27,7 @@ TIMEOUT_S = 600 if IS_SANITIZED else 120
 
 WORK = Path(tempfile.mkdtemp(prefix="smoe-e2e-"))
 atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+os.environ["XDG_STATE_HOME"] = str(WORK / "state-of-home")  # nothing is kept of what tests say
 
 
 def run(*argv, **kwargs):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The console with the model that ships: through a pipe, and on a terminal."""
 
+import json
 import os
 import pty
 import re
@@ -11,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-from harness import SMOE, TIMEOUT_S, main, must_run, run
+from harness import SMOE, TIMEOUT_S, WORK, main, must_run, run
 
 
 class Terminal:
@@ -64,6 +65,49 @@ class Chat(unittest.TestCase):
     def test_empty_input(self):
         done = run(SMOE, "chat", input="")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_one_question(self):
+        question = "What is the capital of France?"
+        done = must_run(SMOE, "chat", "-p", question, "--temperature", 0)
+        self.assertEqual(done.stdout, "The capital of France is Paris.\n")
+        self.assertEqual(done.stderr, "")
+        done = must_run(SMOE, "chat", "-p", question, "--temperature", 0, "--json")
+        record = json.loads(done.stdout)
+        self.assertEqual(record["content"], "The capital of France is Paris.")
+        self.assertEqual(record["fin"], "stop")
+        self.assertGreater(record["n_prompt"], 5)
+
+    def test_a_file_goes_before_the_question(self):
+        done = must_run(SMOE, "chat", "--file", "-", "-p", "Hello!", "--json", input="one\ntwo\n")
+        with_file = json.loads(done.stdout)["n_prompt"]
+        alone = json.loads(must_run(SMOE, "chat", "-p", "Hello!", "--json").stdout)["n_prompt"]
+        self.assertGreater(with_file, alone)
+        done = run(SMOE, "chat", "--file", "/nowhere/x", "-p", "Hello!")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/x", done.stderr)
+
+    def test_thinking_needs_a_template_with_the_switch(self):
+        for flags in (["--think"], ["--no-think"], ["--think", "--no-think"]):
+            done = run(SMOE, "chat", *flags, "-p", "Hello!")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(flags[0], done.stderr)
+
+    def test_saved_and_continued(self):
+        env = dict(os.environ, XDG_STATE_HOME=str(WORK / "state"))
+        done = run(SMOE, "chat", "--continue", "-p", "Hello!", env=env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no conversation to continue", done.stderr)
+        folder = WORK / "state" / "smoe" / "chats"
+        folder.mkdir(parents=True)
+        file = folder / "20260101-000000-1.jsonl"
+        file.write_text('{"role":"user","content":"My name is Anna."}\n'
+                        '{"role":"assistant","content":"Nice to meet you, Anna!"}\n')
+        done = must_run(SMOE, "chat", "--continue", "-p", "What is my name?", "--temperature", 0,
+                        env=env)
+        self.assertEqual(done.stdout, "Your name is Anna.\n")
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        self.assertEqual([line["content"] for line in lines[2:]],
+                         ["What is my name?", "Your name is Anna."])
 
     def test_reader_that_goes_away(self):
         script = f"printf 'Hello!\\nHello!\\nHello!\\n' | '{SMOE}' chat | head -c 1 >/dev/null"
