@@ -42,9 +42,14 @@ static void test_every_refusal(void **state)
     assert_true(n_allocs > 20);
     for (uint64_t nth = 1; nth <= n_allocs; nth++) {
         err = (smoe_err){0};
+        before = mem_alloc_count();
         mem_fail_nth(nth);
         smoe_status status = whole_life(&err);
         mem_fail_nth(0);
+        /* How many reads are tried at start is a matter of time: this life may be shorter. */
+        if (status == SMOE_OK && mem_alloc_count() - before < nth) {
+            continue;
+        }
         if (status != SMOE_NOMEM) {
             fail_msg("allocation %llu of %llu refused: %s (%s)", (unsigned long long)nth,
                      (unsigned long long)n_allocs, smoe_status_name(status), err.text);
