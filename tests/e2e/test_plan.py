@@ -13,8 +13,8 @@ from harness import IS_SANITIZED, SMOE, TINY, WORK, main, must_run, run, shatter
 FOLDER = WORK / "drive"
 FOLDER.mkdir()
 QUICK = ["--size", "16M", "--dir", FOLDER]
-# Prediction and measurement are seconds apart on machines that others use too; what they share is
-# the arithmetic. Alone on a machine they were found within 1.3 of each other.
+# Prediction and measurement are seconds apart on machines that others use too; ratios from 0.7 to
+# 2.9 were seen on one that was never quiet. The band is wide, to catch wrong arithmetic only.
 BAND = 8
 
 
