@@ -1,12 +1,14 @@
-/* answer.c: tokens into text; reasoning and answer told apart, kept, shown. */
+/* answer.c: tokens into text; reasoning and answer told apart, kept, shown. The console offers no
+ * tools, so a tool call that a model makes up is text. */
 #include "base/clock.h"
 #include "chat/console.h"
 
 /* What is past a cap is still shown; the transcript keeps the start. */
-static void hear(void *ctx, bool is_reasoning, slice text)
+static void hear(void *ctx, const reply_event *event)
 {
     ask *a = ctx;
     console *c = a->console;
+    bool is_reasoning = event->kind == REPLY_REASONING;
     if (!is_reasoning && a->reasoning_ns != 0) {
         double seconds = (double)(clock_ns() - a->reasoning_ns) / 1e9;
         a->reasoning_ns = 0;
@@ -16,11 +18,11 @@ static void hear(void *ctx, bool is_reasoning, slice text)
             render_notice(&c->render, "[thought for %.1f s; /think shows it]", seconds);
         }
     }
-    buf_append_slice(is_reasoning ? &c->reasoning : &c->answer, text, NULL);
+    buf_append_slice(is_reasoning ? &c->reasoning : &c->answer, event->text, NULL);
     if (!is_reasoning) {
-        render_answer(&c->render, text);
+        render_answer(&c->render, event->text);
     } else if (c->show_reasoning) {
-        render_reasoning(&c->render, text);
+        render_reasoning(&c->render, event->text);
     } else if (a->n_reasoning % 8 == 1) { /* not for every token */
         render_transient(&c->render, "[thinking, %llu tokens]", (unsigned long long)a->n_reasoning);
     }
@@ -31,8 +33,11 @@ void answer_begin(ask *a, console *c)
     const smoe_tokenizer *tok = smoe_chat_format_tokenizer(c->options->format);
     *a = (ask){.start_ns = clock_ns(), .heard_ns = clock_ns(), .console = c};
     smoe_detok_init(&a->detok, tok);
-    reasoning_init(&a->split, c->has_think_tags,
-                   c->has_think_tags && reasoning_is_open(tok, c->ids.data, c->ids.len), hear, a);
+    const reply_options options = {
+        .has_think_tags = c->has_think_tags,
+        .starts_inside = c->has_think_tags && reasoning_is_open(tok, c->ids.data, c->ids.len),
+    };
+    reply_parser_init(&a->parser, &options, hear, a);
     buf_clear(&c->answer);
     buf_clear(&c->reasoning);
 }
@@ -40,7 +45,7 @@ void answer_begin(ask *a, console *c)
 static void push_text(ask *a, const char *text, size_t n_bytes)
 {
     if (n_bytes > 0 && n_bytes != SIZE_MAX) {
-        reasoning_push(&a->split, slice_of(text, n_bytes));
+        reply_parser_push(&a->parser, slice_of(text, n_bytes), NULL);
     }
 }
 
@@ -51,7 +56,7 @@ void answer_token(ask *a, int32_t id)
     size_t n_bytes;
     a->first_ns = a->first_ns != 0 ? a->first_ns : clock_ns();
     a->n_tokens++;
-    if (reasoning_is_inside(&a->split)) {
+    if (reply_parser_is_reasoning(&a->parser)) {
         a->reasoning_ns = a->reasoning_ns != 0 ? a->reasoning_ns : clock_ns();
         a->n_reasoning++;
     }
@@ -72,5 +77,5 @@ void answer_finish(ask *a)
 {
     char rest[64];
     push_text(a, rest, smoe_detok_finish(&a->detok, rest, sizeof rest));
-    reasoning_finish(&a->split);
+    reply_parser_finish(&a->parser, NULL);
 }

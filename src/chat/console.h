@@ -12,7 +12,7 @@
 #include "chat/saved.h"
 #include "chat/settings.h"
 #include "chat/transcript.h"
-#include "reply/reasoning.h"
+#include "reply/reply_parser.h"
 #include "smoe/protocol.h"
 
 enum { WAIT_SLICE_MS = 100 };
@@ -86,7 +86,7 @@ typedef struct ask {
     uint64_t n_tokens, n_reasoning;
     bool silence_said, folding;
     smoe_detok detok;
-    reasoning split;
+    reply_parser parser; /* holds nothing that must be freed: no tools, no stop strings */
     console *console;
 } ask;
 
