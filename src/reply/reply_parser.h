@@ -1,10 +1,10 @@
-/* reply_parser.h: what a model says, told apart while it streams in: reasoning, content, tool calls,
- * and the end at a stop string. The console and the server share it.
+/* reply_parser.h: what a model says, told apart while it streams in: reasoning, content, tool
+ * calls, and the end at a stop string. The console and the server share it.
  *
  * Text goes through four parts, each of which holds back only what it cannot yet tell:
- * reasoning.h, tool_call.h, stop.h, and the line breaks around calls. Content of whole characters in
- * comes out in whole characters. Events are the same wherever the text was cut, but for the cuts
- * inside a run of reasoning or content.
+ * reasoning.h, tool_call.h, stop.h, and the line breaks around calls. Content of whole characters
+ * in comes out in whole characters. Events are the same wherever the text was cut, but for the
+ * cuts inside a run of reasoning or content.
  *
  * Rules:
  *   * Calls are looked for only where the request has tools; elsewhere their tags are content.

@@ -3,8 +3,8 @@
  *   OUTSIDE --<tool_call>--> BEGUN --{--> JSON <--"--> STRING
  *                              +----<--> XML <--parameter's tags--> VALUE
  *
- * The closing tag leads back to OUTSIDE from everywhere but STRING and (mostly) VALUE. Inside a call
- * each byte is looked at once. */
+ * The closing tag leads back to OUTSIDE from everywhere but STRING and (mostly) VALUE. Inside a
+ * call each byte is looked at once. */
 #include "reply/tool_call.h"
 
 enum { OUTSIDE, BEGUN, JSON, STRING, XML, VALUE };

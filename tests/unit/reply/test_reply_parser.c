@@ -82,8 +82,11 @@ static void test_all_at_once(void **state)
 {
     (void)state;
     const slice strings[] = {slice_from("END"), slice_from("\n\n")};
-    const reply_options o = {.has_think_tags = true, .has_tools = true, .stop = strings, .n_stop = 2};
-    check(&o, "<think>\nEND a\n\nb\n</think>\n\nText\n" CALL("f", "{}") "\n" CALL("g", "{\"a\": 1}"),
+    const reply_options o = {
+        .has_think_tags = true, .has_tools = true, .stop = strings, .n_stop = 2};
+    check(&o,
+          "<think>\nEND a\n\nb\n</think>\n\nText\n" CALL("f", "{}") "\n"
+          CALL("g", "{\"a\": 1}"),
           "(END a\n\nb)Text[0:f {}][1:g {\"a\": 1}]");
     check(&o, "a EN" CALL("f", "{}") "D EN", "a EN[0:f {}]D EN");
     check(&o, CALL("f", "{\"a\": \"END\"}") "\n\nx END y", "[0:f {\"a\": \"END\"}]x !0");

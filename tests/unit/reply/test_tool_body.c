@@ -53,7 +53,8 @@ static void test_arguments_as_written(void **state)
     (void)state;
     check("{\"arguments\": {\"a\": [1, {\"arguments\": 2}], \"b\" : 1.50} , \"name\": \"f\"}", "f",
           "{\"a\": [1, {\"arguments\": 2}], \"b\" : 1.50}");
-    check("{\"name\": \"arguments\", \"x\": [\"arguments\", {}], \"arguments\": {\"}\": \"\\\"}\"}}",
+    check("{\"name\": \"arguments\", \"x\": [\"arguments\", {}], "
+          "\"arguments\": {\"}\": \"\\\"}\"}}",
           "arguments", "{\"}\": \"\\\"}\"}");
     check("{\"name\": \"f\", \"arg\\u0075ments\": {\"a\": 1}}", "f", "{\"a\":1}");
 }
