@@ -8,6 +8,7 @@
 /* Every subcommand gets argv without the program name: argv[0] is its own name. Returns the exit
  * status: 0, 1 (failure), 2 (usage). */
 int cmd_chat(int argc, char **argv);
+int cmd_http(int argc, char **argv);
 int cmd_shatter(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);

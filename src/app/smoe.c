@@ -10,6 +10,7 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"chat", cmd_chat, "talk with a model"},
+    {"http", cmd_http, "serve a model to programs that speak the API of OpenAI"},
     {"shatter", cmd_shatter, "convert a checkpoint directory into a scout and a vault"},
     {"inspect", cmd_inspect, "show what a model's files hold, and verify them"},
     {"tokens", cmd_tokens, "show a text as token ids, or ids as text"},

@@ -64,8 +64,6 @@ typedef struct http_tool_call {
     buf name, arguments;
 } http_tool_call;
 
-enum { HTTP_MAX_TOOL_CALLS = 128 };
-
 typedef struct http_answer {
     buf content, reasoning;
     http_tool_call *calls; /* owned */

@@ -20,7 +20,7 @@ bool field_bool(const json_value *object, const char *name, bool *out, http_erro
 bool field_string(const json_value *object, const char *name, slice *out, http_error *error);
 /* Appends to out; 500 when memory is refused. */
 bool field_append(buf *out, slice text, http_error *error);
-/* 500 and the sentence, unless status is SMOE_OK. */
+/* False, with the sentence, unless status is SMOE_OK: 500 for want of memory, else 400. */
 bool field_made(smoe_status status, const smoe_err *err, http_error *error);
 /* null, false, 0, "", [] or {}: says what is so anyway. */
 bool field_is_default(const json_value *v);

@@ -18,6 +18,7 @@ ALLOWED["shatter"] = {"base", "json", "formats", "quant", "tokenizer"}
 ALLOWED["bench"] = {"base", "json", "formats", "quant", "cache", "engine"}
 ALLOWED["reply"] = {"base", "json", "tokenizer"}
 ALLOWED["chat"] = {"base", "json", "wire", "client", "tokenizer", "reply"}
+ALLOWED["http"] = {"base", "json", "wire", "client", "tokenizer", "reply"}
 ALLOWED["app"] = set(ALLOWED)
 
 PROTOCOL = {"serve": "serve", "client": "client", "child": "client"}  # the rest is the wire
@@ -26,8 +27,8 @@ PROTOCOL = {"serve": "serve", "client": "client", "child": "client"}  # the rest
 PUBLIC = {
     "status.h": set(ALLOWED),
     "engine.h": {"engine", "serve", "bench"},
-    "tokenizer.h": {"tokenizer", "shatter", "chat", "reply"},
-    "protocol.h": {"wire", "client", "serve", "chat"},
+    "tokenizer.h": {"tokenizer", "shatter", "chat", "http", "reply"},
+    "protocol.h": {"wire", "client", "serve", "chat", "http"},
 }
 
 # external header: the one file of ours that includes it
@@ -37,6 +38,7 @@ EXTERNAL = {
     "pcre2.h": None,
     "utf8proc.h": None,
     "histedit.h": None,
+    "microhttpd.h": "http/server.c",
     "liburing.h": "cache/aio_uring.c",
 }
 

@@ -1,0 +1,332 @@
+/* openai_chat.c: POST /v1/chat/completions. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "http/openai.h"
+
+typedef struct chat_state {
+    bool include_usage;   /* a last chunk with the usage */
+    bool return_progress; /* chunks with prompt_progress, as llama.cpp sends them */
+} chat_state;
+
+static bool read_format(const json_value *body, http_error *error)
+{
+    const json_value *format = jr_get(body, "response_format");
+    slice type = {0};
+    if (jr_is_null(format)) {
+        return true;
+    }
+    if (!jr_string(jr_get(format, "type"), &type) ||
+        (!slice_is(type, "text") && !slice_is(type, "json_object"))) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "response_format",
+                           "response_format.type must be text or json_object; output is not "
+                           "constrained to a schema here");
+    }
+    return true;
+}
+
+/* chat_template_kwargs and tools become variables of the template. */
+static bool read_variables(const json_value *body, http_request *request, http_error *error)
+{
+    const json_value *kwargs = jr_get(body, "chat_template_kwargs");
+    smoe_err err;
+    json_writer w;
+    if (!jr_is_null(kwargs) && jr_kind(kwargs) != JSON_KIND_OBJECT) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "chat_template_kwargs",
+                           "chat_template_kwargs must be an object, found %s",
+                           jr_kind_name(kwargs));
+    }
+    jw_init(&w, &request->variables);
+    jw_begin_object(&w);
+    for (void *it = jr_iter(kwargs); it != NULL; it = jr_next(kwargs, it)) {
+        slice key = jr_iter_key(it);
+        if (slice_is(key, "messages") || slice_is(key, "tools")) {
+            return http_refuse(error, HTTP_BAD_REQUEST, "chat_template_kwargs",
+                               "chat_template_kwargs may not hold %s", key.data);
+        }
+        jw_key_slice(&w, key);
+        jw_value(&w, jr_iter_value(it));
+    }
+    jw_end_object(&w);
+    return field_made(jw_finish(&w, &err), &err, error);
+}
+
+static bool read_stream_options(const json_value *body, chat_state *state, http_error *error)
+{
+    const json_value *options = jr_get(body, "stream_options");
+    if (!jr_is_null(options) && jr_kind(options) != JSON_KIND_OBJECT) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "stream_options",
+                           "stream_options must be an object, found %s", jr_kind_name(options));
+    }
+    return field_bool(options, "include_usage", &state->include_usage, error) &&
+           field_bool(body, "return_progress", &state->return_progress, error);
+}
+
+static bool read_body(const json_value *body, http_request *request, chat_state *state,
+                      http_error *error)
+{
+    static const char *const later[] = {"tools", NULL};
+    request->is_chat = true;
+    return openai_common(body, request, error) &&
+           openai_messages(jr_get(body, "messages"), &request->messages, error) &&
+           read_format(body, error) && read_variables(body, request, error) &&
+           read_stream_options(body, state, error) && fields_refuse(body, later, error);
+}
+
+static bool parse(slice text, http_request *request, void **state, http_error *error)
+{
+    json_value *body = NULL;
+    *state = mem_calloc(1, sizeof(chat_state));
+    if (*state == NULL) {
+        return http_refuse(error, HTTP_INTERNAL, NULL, "out of memory");
+    }
+    bool ok = fields_parse(text, &body, error) && read_body(body, request, *state, error);
+    jr_free(body);
+    return ok;
+}
+
+/* ---- replies ---- */
+
+static void head(json_writer *w, const http_reply *reply, const char *object)
+{
+    char id[64] = "chatcmpl-";
+    memcpy(id + 9, reply->id, sizeof reply->id);
+    jw_begin_object(w);
+    jw_key(w, "id");
+    jw_cstr(w, id);
+    jw_key(w, "object");
+    jw_cstr(w, object);
+    jw_key(w, "created");
+    jw_int(w, reply->created);
+    jw_key(w, "model");
+    jw_cstr(w, reply->model);
+    jw_key(w, "system_fingerprint");
+    jw_cstr(w, reply->lineage);
+}
+
+static void put_call_id(json_writer *w, const http_reply *reply, uint32_t index)
+{
+    char id[64];
+    snprintf(id, sizeof id, "call_%.24s%u", reply->id, index);
+    jw_key(w, "id");
+    jw_cstr(w, id);
+    jw_key(w, "type");
+    jw_cstr(w, "function");
+}
+
+static void put_timings(json_writer *w, const http_end *end)
+{
+    if (end->prefill_s < 0 || end->decode_s < 0) {
+        return;
+    }
+    jw_key(w, "timings");
+    jw_begin_object(w);
+    jw_key(w, "prompt_ms");
+    jw_number(w, end->prefill_s * 1e3);
+    jw_key(w, "predicted_ms");
+    jw_number(w, end->decode_s * 1e3);
+    if (end->hit >= 0) {
+        jw_key(w, "expert_hit_rate");
+        jw_number(w, end->hit);
+    }
+    jw_end_object(w);
+}
+
+static void put_delta(json_writer *w, const http_reply *reply, const http_event *e)
+{
+    jw_begin_object(w);
+    switch (e->kind) {
+    case HTTP_EVENT_BEGIN:
+        jw_key(w, "role");
+        jw_cstr(w, "assistant");
+        jw_key(w, "content");
+        jw_cstr(w, "");
+        break;
+    case HTTP_EVENT_CONTENT:
+    case HTTP_EVENT_REASONING:
+        jw_key(w, e->kind == HTTP_EVENT_CONTENT ? "content" : "reasoning_content");
+        jw_string(w, e->text);
+        break;
+    case HTTP_EVENT_TOOL_BEGIN:
+    case HTTP_EVENT_TOOL_INPUT:
+        jw_key(w, "tool_calls");
+        jw_begin_array(w);
+        jw_begin_object(w);
+        jw_key(w, "index");
+        jw_uint(w, e->index);
+        if (e->kind == HTTP_EVENT_TOOL_BEGIN) {
+            put_call_id(w, reply, e->index);
+        }
+        jw_key(w, "function");
+        jw_begin_object(w);
+        if (e->kind == HTTP_EVENT_TOOL_BEGIN) {
+            jw_key(w, "name");
+            jw_string(w, e->text);
+        }
+        jw_key(w, "arguments");
+        jw_string(w, e->kind == HTTP_EVENT_TOOL_INPUT ? e->text : (slice){"", 0});
+        jw_end_object(w);
+        jw_end_object(w);
+        jw_end_array(w);
+        break;
+    default:
+        break;
+    }
+    jw_end_object(w);
+}
+
+/* One chat.completion.chunk; end: the one with the finish_reason. */
+static smoe_status put_chunk(const http_reply *reply, const http_event *e, buf *out, smoe_err *err)
+{
+    json_writer w;
+    TRY(openai_sse_begin(out, err));
+    jw_init(&w, out);
+    head(&w, reply, "chat.completion.chunk");
+    jw_key(&w, "choices");
+    jw_begin_array(&w);
+    jw_begin_object(&w);
+    jw_key(&w, "index");
+    jw_int(&w, 0);
+    jw_key(&w, "delta");
+    put_delta(&w, reply, e);
+    jw_key(&w, "logprobs");
+    jw_null(&w);
+    jw_key(&w, "finish_reason");
+    if (e->kind == HTTP_EVENT_END) {
+        jw_cstr(&w, openai_finish_reason(e->end->fin));
+    } else {
+        jw_null(&w);
+    }
+    jw_end_object(&w);
+    jw_end_array(&w);
+    if (e->kind == HTTP_EVENT_END) {
+        put_timings(&w, e->end);
+    }
+    jw_end_object(&w);
+    TRY(jw_finish(&w, err));
+    return openai_sse_end(out, err);
+}
+
+/* A chunk without a choice: usage, or the progress of the prompt. */
+static smoe_status put_side_chunk(const http_reply *reply, const http_event *e, buf *out,
+                                  smoe_err *err)
+{
+    json_writer w;
+    TRY(openai_sse_begin(out, err));
+    jw_init(&w, out);
+    head(&w, reply, "chat.completion.chunk");
+    jw_key(&w, "choices");
+    jw_begin_array(&w);
+    jw_end_array(&w);
+    if (e->kind == HTTP_EVENT_END) {
+        openai_usage(&w, e->end);
+    } else {
+        jw_key(&w, "prompt_progress");
+        jw_begin_object(&w);
+        jw_key(&w, "total");
+        jw_uint(&w, e->total);
+        jw_key(&w, "processed");
+        jw_uint(&w, e->done);
+        jw_end_object(&w);
+    }
+    jw_end_object(&w);
+    TRY(jw_finish(&w, err));
+    return openai_sse_end(out, err);
+}
+
+static smoe_status stream(void *opaque, const http_reply *reply, const http_event *e, buf *out,
+                          smoe_err *err)
+{
+    const chat_state *state = opaque;
+    switch (e->kind) {
+    case HTTP_EVENT_WAITING:
+        return state->return_progress && e->total > 0 ? put_side_chunk(reply, e, out, err)
+                                                      : openai_sse_waiting(e, out, err);
+    case HTTP_EVENT_TOOL_END:
+        return SMOE_OK;
+    case HTTP_EVENT_ERROR:
+        TRY(openai_sse_begin(out, err));
+        TRY(openai_error(e->error, out, err));
+        return openai_sse_end(out, err);
+    case HTTP_EVENT_END:
+        TRY(put_chunk(reply, e, out, err));
+        if (state->include_usage) {
+            TRY(put_side_chunk(reply, e, out, err));
+        }
+        return buf_puts(out, "data: [DONE]\n\n", err);
+    default:
+        return put_chunk(reply, e, out, err);
+    }
+}
+
+static void put_message(json_writer *w, const http_reply *reply, const http_answer *answer)
+{
+    jw_key(w, "message");
+    jw_begin_object(w);
+    jw_key(w, "role");
+    jw_cstr(w, "assistant");
+    jw_key(w, "content");
+    if (answer->content.len == 0 && answer->n_calls > 0) {
+        jw_null(w);
+    } else {
+        jw_string(w, buf_slice(&answer->content));
+    }
+    jw_key(w, "refusal");
+    jw_null(w);
+    if (answer->reasoning.len > 0) {
+        jw_key(w, "reasoning_content");
+        jw_string(w, buf_slice(&answer->reasoning));
+    }
+    if (answer->n_calls > 0) {
+        jw_key(w, "tool_calls");
+        jw_begin_array(w);
+        for (size_t i = 0; i < answer->n_calls; i++) {
+            jw_begin_object(w);
+            put_call_id(w, reply, (uint32_t)i);
+            jw_key(w, "function");
+            jw_begin_object(w);
+            jw_key(w, "name");
+            jw_string(w, buf_slice(&answer->calls[i].name));
+            jw_key(w, "arguments");
+            jw_string(w, buf_slice(&answer->calls[i].arguments));
+            jw_end_object(w);
+            jw_end_object(w);
+        }
+        jw_end_array(w);
+    }
+    jw_end_object(w);
+}
+
+static smoe_status whole(void *state, const http_reply *reply, const http_answer *answer, buf *out,
+                         smoe_err *err)
+{
+    json_writer w;
+    (void)state;
+    jw_init(&w, out);
+    head(&w, reply, "chat.completion");
+    jw_key(&w, "choices");
+    jw_begin_array(&w);
+    jw_begin_object(&w);
+    jw_key(&w, "index");
+    jw_int(&w, 0);
+    put_message(&w, reply, answer);
+    jw_key(&w, "logprobs");
+    jw_null(&w);
+    jw_key(&w, "finish_reason");
+    jw_cstr(&w, openai_finish_reason(answer->end.fin));
+    jw_end_object(&w);
+    jw_end_array(&w);
+    openai_usage(&w, &answer->end);
+    put_timings(&w, &answer->end);
+    jw_end_object(&w);
+    return jw_finish(&w, err);
+}
+
+const http_format openai_chat_format = {
+    .path = "/v1/chat/completions",
+    .parse = parse,
+    .free_state = mem_free,
+    .stream = stream,
+    .whole = whole,
+    .error = openai_error,
+};
