@@ -1,0 +1,485 @@
+#!/usr/bin/env python3
+"""smoe http: OpenAI's chat API, over the model that ships and over engines that fail."""
+
+import json
+import re
+import socket
+import threading
+import time
+import unittest
+
+from harness import SMOE, WORK, main, run
+from http_rig import CHAT, FakeServer, Server, events, read_until
+
+PARIS = "The capital of France is Paris."
+QUESTION = "What is the capital of France?"
+
+
+class WithServer(unittest.TestCase):
+    flags = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*cls.flags).wait_until_ready()
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        assert status == 0, (status, cls.server.log())
+
+
+class Chat(WithServer):
+    def test_answer(self):
+        reply = self.server.chat(QUESTION)
+        answer = reply.json()
+        self.assertEqual((reply.status, reply.headers["Content-Type"]), (200, "application/json"))
+        self.assertEqual(answer["object"], "chat.completion")
+        self.assertEqual(answer["model"], "smoe-tiny")
+        self.assertTrue(answer["id"].startswith("chatcmpl-"))
+        choice = answer["choices"][0]
+        self.assertEqual(choice["message"]["content"], PARIS)
+        self.assertEqual((choice["finish_reason"], choice["index"]), ("stop", 0))
+        usage = answer["usage"]
+        self.assertEqual(usage["total_tokens"], usage["prompt_tokens"] + usage["completion_tokens"])
+
+    def test_a_conversation_is_found_again(self):
+        first = self.server.ask("My name is Zoë.")
+        before = self.server.chat("My name is Zoë.", first).json()["usage"]
+        usage = self.server.chat("My name is Zoë.", first, "What is my name?").json()["usage"]
+        self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"],
+                           before["prompt_tokens"] - 8)
+        self.assertIn("Zoë", self.server.ask("My name is Zoë.", first, "What is my name?"))
+
+    def test_stream(self):
+        reply = self.server.chat("What is the flag of France?", stream=True,
+                                 stream_options={"include_usage": True})
+        self.assertTrue(reply.headers["Content-Type"].startswith("text/event-stream"))
+        chunks = events(reply.text)
+        self.assertEqual(chunks[0]["choices"][0]["delta"]["role"], "assistant")
+        text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks[:-1])
+        self.assertEqual(text, self.server.ask("What is the flag of France?"))
+        self.assertEqual(chunks[-2]["choices"][0]["finish_reason"], "stop")
+        self.assertEqual(chunks[-1]["choices"], [])
+        self.assertGreater(chunks[-1]["usage"]["completion_tokens"], 3)
+        self.assertEqual(len({c["id"] for c in chunks}), 1)
+
+    def test_parts_and_roles(self):
+        parts = [{"type": "text", "text": QUESTION}]
+        self.assertEqual(self.server.ask({"role": "user", "content": parts}), PARIS)
+        for role in ("system", "developer"):
+            self.server.ask({"role": role, "content": "Be brief."},
+                            {"role": "user", "content": QUESTION})
+        call = {"id": "call_1", "type": "function",
+                "function": {"name": "f", "arguments": "{\"a\": 1}"}}
+        self.server.ask({"role": "user", "content": QUESTION},
+                        {"role": "assistant", "content": None, "tool_calls": [call]},
+                        {"role": "tool", "tool_call_id": "call_1", "content": "42"},
+                        {"role": "user", "content": QUESTION})
+
+    def test_stop_strings(self):
+        reply = self.server.chat(QUESTION, stop=[" is Pa", "zzz"]).json()
+        self.assertEqual(reply["choices"][0]["message"]["content"], "The capital of France")
+        self.assertEqual(reply["choices"][0]["finish_reason"], "stop")
+        self.assertEqual(self.server.ask(QUESTION, stop="France"), "The capital of ")
+        reply = self.server.chat(QUESTION, stop="ris", stream=True)
+        text = "".join(c["choices"][0]["delta"].get("content", "") for c in events(reply.text))
+        self.assertEqual(text, "The capital of France is Pa")
+        self.assertEqual(self.server.ask(QUESTION), PARIS)
+
+    def test_max_tokens(self):
+        for name in ("max_tokens", "max_completion_tokens"):
+            reply = self.server.chat(QUESTION, **{name: 3}).json()
+            self.assertEqual(reply["choices"][0]["finish_reason"], "length")
+            self.assertEqual(reply["usage"]["completion_tokens"], 3)
+        self.assertEqual(self.server.ask(QUESTION, max_tokens=10 ** 12), PARIS)
+
+    def test_seed(self):
+        answers = {self.server.ask("Tell me something.", temperature=1.5, seed=7, top_k=-1)
+                   for _ in range(3)}
+        self.assertEqual(len(answers), 1)
+
+    def test_harmless_fields(self):
+        self.assertEqual(self.server.ask(
+            QUESTION, user="me", metadata={"a": "b"}, store=False, n=1, logprobs=False,
+            presence_penalty=0, frequency_penalty=0.0, logit_bias={}, tools=[], stop=None,
+            response_format={"type": "text"}, something_new=[1]), PARIS)
+
+    def test_keep_alive(self):
+        s = self.server.open(stream=False, temperature=0)
+        data = read_until(s, rb"\}\}$")
+        s.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.assertIn(b"200 OK", read_until(s, rb'"waiting":0}', b""))
+        self.assertIn(b"chat.completion", data)
+        s.close()
+
+    def test_clients_at_once(self):
+        questions = [QUESTION, "What is the capital of Italy?", "What is 3 plus 4?"] * 4
+        alone = {q: self.server.ask(q) for q in set(questions)}
+        answers = [None] * len(questions)
+
+        def ask(i):
+            answers[i] = self.server.ask(questions[i])
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(questions))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [alone[q] for q in questions])
+
+
+class Pages(WithServer):
+    def test_models(self):
+        models = self.server.get("/v1/models").json()
+        self.assertEqual([m["id"] for m in models["data"]], ["smoe-tiny"])
+        model = models["data"][0]
+        self.assertEqual((model["object"], model["context_length"]), ("model", 1024))
+        self.assertEqual(len(model["lineage"]), 32)
+        self.assertEqual(self.server.get("/v1/models/smoe-tiny").json(), model)
+        self.assertEqual(self.server.get("/v1/models/other").status, 404)
+
+    def test_health(self):
+        reply = self.server.get("/health")
+        self.assertEqual(reply.json(), {"status": "ok", "model": "smoe-tiny", "waiting": 0})
+        self.assertEqual(self.server.request("HEAD", "/health").status, 200)
+
+    def test_metrics(self):
+        self.server.ask(QUESTION)
+        text = self.server.get("/metrics").text
+        self.assertIn('smoe_http_requests_total{status="200"}', text)
+        found = re.search(r"^smoe_generated_tokens_total (\d+)$", text, re.M)
+        self.assertGreater(int(found.group(1)), 5)
+
+    def test_no_such_path(self):
+        for path in ("/v1/nothing", "/../etc/passwd", "/%2e%2e/%00", "/v1/models/../../x", "//"):
+            reply = self.server.get(path)
+            self.assertEqual(reply.status, 404, path)
+            self.assertEqual(reply.json()["error"]["type"], "invalid_request_error")
+
+    def test_wrong_method(self):
+        for method, path in (("GET", CHAT), ("DELETE", CHAT), ("POST", "/health")):
+            reply = self.server.request(method, path)
+            self.assertEqual(reply.status, 405)
+            self.assertIn("Allow", reply.headers)
+
+    def test_pages_of_other_origins(self):
+        body = {"messages": [{"role": "user", "content": "Hello!"}]}
+        origin = {"Origin": "https://evil.example"}
+        self.assertEqual(self.server.post(CHAT, body, origin).status, 403)
+        self.assertEqual(self.server.get("/v1/models", Host="evil.example").status, 403)
+        own = {"Origin": f"http://127.0.0.1:{self.server.port}"}
+        reply = self.server.post(CHAT, body, own)
+        self.assertEqual(reply.status, 200)
+        self.assertNotIn("Access-Control-Allow-Origin", reply.headers)
+
+
+class Refusals(WithServer):
+    flags = ["--max-body", "64K"]
+
+    def refused(self, body, status, param, code=None):
+        reply = self.server.post(CHAT, body)
+        self.assertEqual(reply.status, status, reply.text)
+        error = reply.json()["error"]
+        self.assertEqual((error["param"], error["code"]), (param, code), error)
+        self.assertTrue(error["message"])
+        return error
+
+    def with_fields(self, **fields):
+        return {"messages": [{"role": "user", "content": "Hello!"}], **fields}
+
+    def test_not_json(self):
+        for body in (b"", b"{", b"[]", b"null", b'{"a":1,"a":2}', b'{"messages":"\xff"}',
+                     b'{"messages":"\\ud800"}', b"{} x", b"[" * 30000, b'{"a":' * 10000):
+            self.refused(body, 400, None)
+
+    def test_deep_json_in_a_field(self):
+        deep = b'{"messages":[{"role":"user","content":"x"}],"metadata":%s1%s}' % (
+            b"[" * 2000, b"]" * 2000)
+        self.assertEqual(self.server.post(CHAT, deep).status, 200)
+        for text in (b"[" * 3000 + b"]" * 3000, b'{"a":' * 1900 + b"1" + b"}" * 1900):
+            body = b'{"messages":[{"role":"user","content":%s}]}' % text
+            self.assertEqual(self.server.post(CHAT, body).status, 400)
+
+    def test_messages(self):
+        self.refused({}, 400, "messages")
+        self.refused({"messages": []}, 400, "messages")
+        self.refused({"messages": "hi"}, 400, "messages")
+        for message, param in (
+                (1, "messages[0].role"),
+                ({"role": "king", "content": "x"}, "messages[0].role"),
+                ({"role": "user"}, "messages[0].content"),
+                ({"role": "user", "content": 5}, "messages[0].content"),
+                ({"role": "user", "content": [{"type": "image_url"}]}, "messages[0].content[0]"),
+                ({"role": "user", "content": ["x"]}, "messages[0].content[0]"),
+                ({"role": "assistant", "content": "", "tool_calls": [{}]},
+                 "messages[0].tool_calls[0]")):
+            self.refused({"messages": [message]}, 400, param)
+
+    def test_fields(self):
+        for name, value in (
+                ("temperature", "hot"), ("temperature", -1), ("top_p", 2), ("top_k", 1.5),
+                ("n", 2), ("max_tokens", 0), ("stop", [""]), ("stop", 5), ("stop", ["x"] * 17),
+                ("stream", 1), ("seed", "x"), ("repetition_penalty", 0), ("logprobs", True),
+                ("top_logprobs", 3), ("min_p", 0.1), ("presence_penalty", 1),
+                ("frequency_penalty", 0.5), ("logit_bias", {"5": 1}), ("model", 5),
+                ("response_format", {"type": "json_schema"}), ("stream_options", 1),
+                ("chat_template_kwargs", 3)):
+            self.refused(self.with_fields(**{name: value}), 400, name)
+
+    def test_no_such_model(self):
+        self.refused(self.with_fields(model="gpt-4"), 404, "model", "model_not_found")
+
+    def test_context(self):
+        error = self.refused(
+            {"messages": [{"role": "user", "content": "word " * 3000}]}, 400, "messages",
+            "context_length_exceeded")
+        self.assertEqual(error["n_ctx"], 1024)
+        self.assertGreater(error["n_prompt_tokens"], 3000)
+
+    def test_large_body(self):
+        reply = self.server.post(CHAT, b"x" * 100000)
+        self.assertEqual(reply.status, 413)
+        self.assertEqual(reply.json()["error"]["code"], "request_too_large")
+        s = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
+        s.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
+                  % CHAT.encode())
+        self.assertIn(b" 413 ", read_until(s, rb"\r\n\r\n"))
+        s.close()
+
+    def test_large_headers(self):
+        s = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
+        try:
+            s.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: %s\r\n\r\n" % (b"x" * 200000))
+            reply = s.recv(100)
+        except ConnectionError:
+            reply = b""
+        self.assertTrue(reply == b"" or b" 431 " in reply or b" 413 " in reply, reply)
+        s.close()
+        self.assertEqual(self.server.get("/health").status, 200)
+
+    def test_log_lines_are_one_line(self):
+        s = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
+        s.sendall(b"GET /a%0Ab%1b[31m HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        read_until(s, rb" 404 ")
+        s.close()
+        self.assertIn("GET /a?b?[31m 404", self.server.wait_for(r"GET /a.*").group())
+
+
+class Keys(unittest.TestCase):
+    def test_keys(self):
+        file = WORK / "keys"
+        file.write_text("# two of them\nsecret-1\n\nsecret-2\n")
+        with Server("--api-key-file", file, "--cors-origin", "https://chat.example") as server:
+            server.wait_until_ready()
+            self.assertEqual(server.get("/health").status, 200)
+            for headers in ({}, {"Authorization": "Bearer secret"},
+                            {"Authorization": "Bearer secret-1x"}, {"Authorization": "secret-1"},
+                            {"Authorization": "Bearer "}, {"x-api-key": ""}):
+                reply = server.get("/v1/models", **headers)
+                self.assertEqual(reply.status, 401, headers)
+                self.assertEqual(reply.json()["error"]["code"], "invalid_api_key")
+            self.assertEqual(server.post(CHAT, {}).status, 401)
+            for headers in ({"Authorization": "Bearer secret-1"}, {"x-api-key": "secret-2"},
+                            {"Authorization": "bearer secret-2", "Host": "server.example"}):
+                self.assertEqual(server.get("/v1/models", **headers).status, 200)
+            reply = server.request("OPTIONS", CHAT, headers={"Origin": "https://chat.example"})
+            self.assertEqual(reply.status, 204)
+            self.assertEqual(reply.headers["Access-Control-Allow-Origin"], "https://chat.example")
+
+    def test_what_does_not_start(self):
+        empty = WORK / "no-keys"
+        empty.write_text("# none\n")
+        for flags, status, words in (
+                (["--host", "0.0.0.0"], 2, "--api-key-file"),
+                (["--host", "no such host"], 2, "--host"),
+                (["--api-key-file", empty], 2, "holds no key"),
+                (["--api-key-file", "/nowhere/x"], 1, "/nowhere/x"),
+                (["--log", "xml"], 2, "--log"),
+                (["--vault-dir", WORK / "nothing"], 1, "--vault-dir"),
+                (["--temperature", "hot"], 1, "did not load"),
+                (["/nowhere/model"], 1, "/nowhere/model")):
+            done = run(SMOE, "http", "--port", 0, *flags)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(words, done.stderr)
+        with Server() as server:
+            done = run(SMOE, "http", "--port", server.port)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"port {server.port}", done.stderr)
+
+
+class Life(unittest.TestCase):
+    """Over an engine that does what it is told to."""
+
+    def test_disconnect_while_streaming(self):
+        with FakeServer("slow 100000") as server:
+            s = server.open()
+            read_until(s, rb'"content":"[^"]')
+            left = time.monotonic()
+            s.close()
+            self.assertLess(server.wait_to_hear("CANCEL") - left, 1)
+            server.set_mode("say 66")
+            self.assertEqual(server.chat("Hello!").status, 200)
+
+    def test_disconnect_during_prefill(self):
+        for stream in (True, False):
+            with FakeServer("prefill 1000") as server:
+                s = server.open(stream=stream)
+                server.wait_to_hear("GEN")
+                left = time.monotonic()
+                s.close()
+                self.assertLess(server.wait_to_hear("CANCEL") - left, 1)
+
+    def test_disconnect_while_waiting(self):
+        with FakeServer("slow 50") as server:
+            first, second = server.open(), server.open()
+            read_until(first, rb'"content":"[^"]')
+            second.close()
+            read_until(first, rb"\[DONE\]")
+            first.close()
+            self.assertEqual(server.chat("Hello!").status, 200)
+            self.assertEqual(len(server.heard("GEN")), 2)
+
+    def test_keepalive(self):
+        with FakeServer("silent 3") as server:
+            s = server.open()
+            began = time.monotonic()
+            read_until(s, rb": waiting\n\n")
+            self.assertLess(time.monotonic() - began, 2.5)
+            read_until(s, rb"\[DONE\]")
+        with FakeServer("prefill 3") as server:
+            s = server.open(return_progress=True)
+            data = read_until(s, rb"\[DONE\]")
+            self.assertIn(b'"prompt_progress":{"total":1000,"processed":', data)
+            s = server.open()
+            self.assertIn(b"\n: prefill ", read_until(s, rb"\[DONE\]"))
+
+    def test_the_engine_dies(self):
+        for mode in ("die", "die-silent"):
+            with FakeServer(mode) as server:
+                reply = server.chat("Hello!")
+                self.assertEqual(reply.status, 503)
+                self.assertTrue(int(reply.headers["Retry-After"]) > 0)
+                self.assertEqual(reply.json()["error"]["type"], "server_error")
+                server.set_mode("say 66,67")
+                self.assertEqual(server.chat("Hello!").status, 200)
+                self.assertEqual(len(server.heard("START")), 2)
+                self.assertIn("smoe_engine_deaths_total 1\n", server.get("/metrics").text)
+
+    def test_the_engine_dies_in_a_stream(self):
+        with FakeServer("die") as server:
+            s = server.open()
+            data = read_until(s, rb'(?s)" 503 |"error":\{.*\}\}\n\n')
+            self.assertIn(b"service_unavailable", data)
+            server.set_mode("say 66")
+            self.assertEqual(server.chat("Hello!").status, 200)
+
+    def test_an_engine_that_does_not_stop(self):
+        with FakeServer("deaf") as server:
+            s = server.open()
+            server.wait_to_hear("GEN")
+            s.close()
+            server.wait_to_hear("CANCEL")
+            server.set_mode("say 66")
+            self.assertEqual(server.chat("Hello!").status, 200)
+            self.assertEqual(len(server.heard("START")), 2)
+
+    def test_the_engine_refuses(self):
+        with FakeServer("error internal") as server:
+            self.assertEqual(server.chat("Hello!").status, 500)
+            server.set_mode("error ctx_overflow")
+            reply = server.chat("Hello!")
+            self.assertEqual((reply.status, reply.json()["error"]["code"]),
+                             (400, "context_length_exceeded"))
+
+    def test_too_many_wait(self):
+        with FakeServer("slow 100000", "--max-waiting", "2") as server:
+            sockets = [server.open()]
+            server.wait_to_hear("GEN")
+            sockets += [server.open(), server.open()]
+            while server.get("/health").json()["waiting"] < 2:
+                time.sleep(0.01)
+            reply = server.chat("Hello!")
+            self.assertEqual(reply.status, 429)
+            self.assertTrue(int(reply.headers["Retry-After"]) > 0)
+            self.assertEqual(reply.json()["error"]["type"], "rate_limit_error")
+            for s in sockets:
+                s.close()
+
+    def test_a_client_that_does_not_read(self):
+        with FakeServer("slow 200") as server:
+            stuck = server.open()
+            server.wait_to_hear("GEN")
+            server.set_mode("say 66")
+            self.assertEqual(server.chat("Hello!").status, 200)
+            stuck.close()
+
+    def test_time_limits(self):
+        with FakeServer("silent 1000", "--timeout", "1", "--client-timeout", "1") as server:
+            slow = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            slow.sendall(b"POST /v1/chat")
+            reply = server.chat("Hello!")
+            self.assertEqual(reply.status, 504)
+            server.set_mode("say 66")
+            self.assertEqual(server.chat("Hello!").status, 200)
+            while slow.recv(1000):  # hung up on, perhaps after a 408
+                pass
+            slow.close()
+
+    def test_drain(self):
+        server = FakeServer("slow 50")
+        s = server.open()
+        read_until(s, rb'"content":"[^"]')
+        status = []
+        thread = threading.Thread(target=lambda: status.append(server.stop()))
+        thread.start()
+        server.wait_for("ending")
+        data = read_until(s, rb"\[DONE\]")
+        self.assertIn(b'"finish_reason":"stop"', data)
+        thread.join()
+        self.assertEqual(status, [0])
+        server.wait_to_hear("END")
+
+    def test_drain_that_takes_too_long(self):
+        server = FakeServer("slow 100000", "--drain", "1")
+        s = server.open()
+        read_until(s, rb'"content":"[^"]')
+        self.assertEqual(server.stop(), 0)
+        self.assertIn(b"service_unavailable", read_until(s, rb'"error"'))
+
+    def test_the_same_conversation_goes_first(self):
+        """Three conversations wait; the one that continues the timeline overtakes."""
+        with FakeServer("slow 20") as server:
+            order, threads = [], []
+
+            def ask(name, *messages):
+                server.chat(*messages)
+                order.append(name)
+
+            def begin(*args):
+                threads.append(threading.Thread(target=ask, args=args))
+                threads[-1].start()
+
+            begin("a", "My name is Anna.")
+            server.wait_to_hear("GEN")
+            for i, (name, *messages) in enumerate((
+                    ("b", "Hello!"), ("c", "What is 1 plus 1?"),
+                    ("a2", "My name is Anna.", "Hi", "What is my name?"))):
+                begin(name, *messages)
+                while server.get("/health").json()["waiting"] < i + 1:
+                    time.sleep(0.01)
+            for thread in threads:
+                thread.join()
+            self.assertEqual(order[:2], ["a", "a2"])
+
+    def test_access_log(self):
+        with FakeServer("say 66", "--log", "json") as server:
+            server.chat("a secret", user="somebody")
+            line = server.wait_for(r'(?m)^\{.*"path":"/v1/chat/completions".*\}$').group()
+            record = json.loads(line)
+            self.assertEqual((record["status"], record["model"], record["completion_tokens"]),
+                             (200, "smoe-tiny", 1))
+            self.assertNotIn("secret", server.log())
+
+
+if __name__ == "__main__":
+    main()
