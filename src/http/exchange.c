@@ -100,7 +100,7 @@ bool exchange_body(exchange *x, const char *data, size_t n_bytes)
 }
 
 /* A client that closed its side has gone: nothing here answers a half-open connection. */
-static bool has_left(const exchange *x)
+static bool is_closed(const exchange *x)
 {
     struct pollfd p = {.fd = x->fd, .events = POLLIN};
     char byte;
@@ -117,6 +117,18 @@ static bool has_left(const exchange *x)
 #endif
     return (p.revents & (POLLERR | POLLHUP)) != 0 ||
            recv(x->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Looks now and then, also while events keep coming. */
+static bool has_left(exchange *x)
+{
+    uint64_t now_ns = clock_ns();
+    if (now_ns - x->looked_ns < LOOK_MS * 1000000ull) {
+        return false;
+    }
+    x->looked_ns = now_ns;
+    x->gone = is_closed(x);
+    return x->gone;
 }
 
 /* ---- errors ---- */
@@ -287,16 +299,14 @@ static bool answer_whole(exchange *x)
     http_answer_init(&answer);
     while (!x->ended && status == SMOE_OK) {
         const http_event *event = next_event(x, LOOK_MS);
-        if (event == NULL) {
-            x->gone = has_left(x);
-        } else if (event->kind == HTTP_EVENT_ERROR) {
+        if (event != NULL && event->kind == HTTP_EVENT_ERROR) {
             x->ended = true;
             answer_error(x, event->error);
-        } else {
+        } else if (event != NULL) {
             status = http_answer_add(&answer, event, &err);
             x->ended = is_last(event);
         }
-        if (x->gone) {
+        if (!x->ended && has_left(x)) {
             http_answer_fini(&answer);
             return false;
         }
@@ -331,7 +341,6 @@ static bool begin_stream(exchange *x)
     while (event == NULL && clock_ns() < until_ns) {
         event = next_event(x, LOOK_MS);
         if (event == NULL && has_left(x)) {
-            x->gone = true;
             return false;
         }
     }
@@ -407,10 +416,10 @@ static bool fill(exchange *x)
         http_event waiting = {
             .kind = HTTP_EVENT_WAITING, .done = x->done, .total = x->total};
         const http_event *event = next_event(x, LOOK_MS);
+        if (has_left(x)) {
+            return false;
+        }
         if (event == NULL) {
-            if (has_left(x)) {
-                return false;
-            }
             if (clock_ns() - x->sent_ns < KEEPALIVE_MS * 1000000ull) {
                 continue;
             }

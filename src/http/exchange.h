@@ -34,7 +34,8 @@ typedef struct exchange {
     size_t i_event;               /* of the batch */
     bool ended, gone;
     http_reply reply;
-    uint64_t sent_ns, done, total;
+    uint64_t sent_ns, looked_ns;  /* when something was sent, when the client was looked at */
+    uint64_t done, total;         /* of the prompt */
     uint64_t n_out;               /* bytes, for the log */
 } exchange;
 
