@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "http/page.h"
 #include "json/json_write.h"
 
 typedef smoe_status page(exchange *x, buf *out, smoe_err *err);
@@ -81,11 +82,19 @@ static smoe_status metrics_page(exchange *x, buf *out, smoe_err *err)
     return metrics_write(&core->metrics, &now, out, err);
 }
 
+static smoe_status talk(exchange *x, buf *out, smoe_err *err)
+{
+    x->content_type = "text/html; charset=utf-8";
+    x->content_policy = page_policy;
+    return buf_append(out, page_html, page_html_bytes, err);
+}
+
 static const struct {
     const char *path;
     page *run;
     bool open;
 } pages[] = {
+    {"/", talk, true},
     {"/health", health, true},
     {"/v1/models", models, false},
     {"/metrics", metrics_page, false},

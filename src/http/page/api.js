@@ -28,6 +28,14 @@ async function getJson(path, signal) {
   return response.json();
 }
 
+// The samples of /metrics by name and labels.
+async function getFigures() {
+  const response = await fetch('metrics', {headers: headers(), cache: 'no-store'});
+  if (!response.ok) throw await failure(response);
+  const samples = [...(await response.text()).matchAll(/^([a-z][^ ]*) (\S+)$/gm)];
+  return new Map(samples.map(([, name, value]) => [name, Number(value)]));
+}
+
 // Every server-sent event's data, and every comment, whatever pieces the bytes come in.
 async function* serverSentEvents(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

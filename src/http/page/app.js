@@ -249,26 +249,32 @@ function gigabytes(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
 }
 
-function drawPanel(engine) {
-  const percent = (part, whole) => whole ? `${Math.round(100 * part / whole)} %` : '–';
-  $('context').textContent = `${count(engine.n_past || 0)} of ${count(engine.n_ctx || 0)}`;
-  $('hits').textContent = percent(engine.hits || 0, engine.acquires || 0);
-  $('drive').textContent = engine.read_gb_s ? `${engine.read_gb_s.toFixed(2)} GB/s` : 'idle';
-  const memory = engine.memory || {};
-  const parts = ['scout', 'kv', 'scratch', 'ring'].filter((name) => memory[name]);
-  $('memory').replaceChildren(...parts.map((name) => {
-    const bar = element('i', {class: name, title: `${name} ${gigabytes(memory[name])}`});
-    bar.style.flexGrow = memory[name];
+// figures: what /metrics says, by name.
+function drawPanel(figures) {
+  const get = (name) => figures.get('smoe_' + name);
+  const show = (id, value, text) => {
+    $(id).parentElement.hidden = value === undefined;
+    $(id).textContent = value === undefined ? '' : text(value);
+  };
+  show('context', get('context_used_tokens'), (used) =>
+    `${count(used)} of ${count(get('context_tokens'))}`);
+  show('hits', get('expert_hit_ratio'), (ratio) => `${Math.round(100 * ratio)} %`);
+  show('drive', get('drive_read_bytes_per_second'), (rate) => `${(rate / 1e9).toFixed(2)} GB/s`);
+  const parts = ['scout', 'kv', 'scratch', 'ring'].map((name) =>
+    ({name, size: figures.get(`smoe_memory_bytes{part="${name}"}`)})).filter((part) => part.size);
+  $('memory').replaceChildren(...parts.map(({name, size}) => {
+    const bar = element('i', {class: name, title: `${name} ${gigabytes(size)}`});
+    bar.style.flexGrow = size;
     return bar;
   }));
-  $('memory-text').replaceChildren(...parts.flatMap((name, i) => [i ? ' · ' : '',
-    element('b', {class: name}, name), ` ${gigabytes(memory[name])}`]));
+  $('memory-text').replaceChildren(...parts.flatMap(({name, size}, i) => [i ? ' · ' : '',
+    element('b', {class: name}, name), ` ${gigabytes(size)}`]));
 }
 
 async function watchEngine() {
   if (!document.hidden) {
     try {
-      drawPanel((await getJson('health')).engine || {});
+      drawPanel(await getFigures());
     } catch { /* the next request will say what is wrong */ }
   }
   setTimeout(watchEngine, PANEL_MS);
@@ -291,8 +297,7 @@ async function loadModels() {
 function modelChanged() {
   const model = state.models.find((m) => m.id === $('model').value);
   localStorage.setItem('model', $('model').value);
-  const smoe = model && model.smoe || {};
-  $('think-label').hidden = smoe.thinking !== undefined && smoe.thinking !== 'switch';
+  $('think-label').hidden = !model || model.thinking !== 'switch';
   if ($('think-label').hidden) $('think').value = '';
 }
 

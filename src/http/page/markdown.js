@@ -111,6 +111,7 @@ function emphasis(text, i, depth, hopeless) {
     if (!text.startsWith(mark, i)) continue;
     const after = text[i + mark.length];
     if (after === undefined || /\s/.test(after)) return null;
+    if (mark.length < 3 && after === mark[0]) continue;
     if (mark[0] === '_' && /\w/.test(text[i - 1] || '')) return null;
     const end = closing(text, mark, i + mark.length, hopeless);
     if (end < 0) continue;
