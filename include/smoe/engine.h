@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "smoe/logprobs.h"
 #include "smoe/status.h"
 
 typedef struct smoe_engine smoe_engine;
@@ -46,12 +47,14 @@ smoe_status smoe_engine_open(const smoe_engine_params *params, smoe_engine **out
 void smoe_engine_close(smoe_engine *engine);
 const smoe_engine_info *smoe_engine_get_info(const smoe_engine *engine);
 
-/* Design A3. Defaults: 0.6, 0.95, 50, 1.1. */
+/* Design A3. Defaults: 0.6, 0.95, 50, 1.1, and none of the others. */
 typedef struct smoe_sampling {
     float temperature; /* below 1e-4: greedy */
     float top_p;
     uint32_t top_k;    /* 1 .. 1024 */
     float rep_penalty; /* 1 = none */
+    float presence_penalty, frequency_penalty; /* 0 = none; over what this request generated */
+    float min_p;       /* 0 .. 1, of the likeliest token's probability; 0 = none */
 } smoe_sampling;
 
 smoe_sampling smoe_sampling_defaults(void);
@@ -77,6 +80,8 @@ typedef struct smoe_request {
     smoe_sampling sampling;
     bool has_seed;
     uint64_t seed;            /* for this request only; the session's generator is not advanced */
+    bool has_logprobs;        /* the logprobs event follows each token */
+    uint32_t n_top_logprobs;  /* 0 .. SMOE_MAX_TOP_LOGPROBS */
 } smoe_request;
 
 /* All may be NULL. A token callback that returns false cancels. `cancelled` is asked at least once
@@ -87,6 +92,7 @@ typedef struct smoe_events {
     /* prefill, in tokens of the new suffix */
     void (*progress)(void *ctx, size_t done, size_t total);
     bool (*cancelled)(void *ctx);
+    void (*logprobs)(void *ctx, const smoe_logprobs *logprobs); /* of the token just given */
 } smoe_events;
 
 typedef enum smoe_fin { SMOE_FIN_STOP, SMOE_FIN_LENGTH, SMOE_FIN_CANCEL } smoe_fin;
@@ -112,8 +118,9 @@ typedef struct smoe_result {
     uint64_t n_decode_allocs; /* heap allocations made while decoding: always 0 */
 } smoe_result;
 
-/* SMOE_EMPTY, SMOE_RANGE (id or max_tokens), SMOE_OVERFLOW, SMOE_SUFFIX before anything is touched;
- * any other failure leaves the stream valid (what was computed stays usable). */
+/* SMOE_EMPTY, SMOE_RANGE (id, max_tokens or n_top_logprobs), SMOE_OVERFLOW, SMOE_SUFFIX before
+ * anything is touched; any other failure leaves the stream valid (what was computed stays usable).
+ */
 smoe_status smoe_session_generate(smoe_session *session, const smoe_request *request,
                                   const smoe_events *events, smoe_result *result, smoe_err *err);
 

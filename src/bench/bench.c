@@ -68,7 +68,8 @@ static bool is_cancelled(void *ctx)
 static smoe_status generate(runner *r, uint32_t n_ids, uint32_t max_tokens, smoe_result *result,
                             smoe_err *err)
 {
-    const smoe_events events = {r, on_token, on_progress, is_cancelled};
+    const smoe_events events = {
+        .ctx = r, .token = on_token, .progress = on_progress, .cancelled = is_cancelled};
     const smoe_request request = {
         .ids = r->ids,
         .n_ids = n_ids,

@@ -166,6 +166,10 @@ static smoe_status check_request(const smoe_session *s, const smoe_request *r, u
         return err_set(err, SMOE_RANGE, "max_tokens is %u; expected is 1 to the context, %u",
                        r->max_tokens, n_ctx);
     }
+    if (r->n_top_logprobs > SMOE_MAX_TOP_LOGPROBS) {
+        return err_set(err, SMOE_RANGE, "log-probabilities of %u tokens are asked for; the most "
+                       "that are given is %d", r->n_top_logprobs, SMOE_MAX_TOP_LOGPROBS);
+    }
     if (r->n_ids - n_cached > s->max_suffix) {
         return err_set(err, SMOE_SUFFIX, "%zu new ids are more than --max-suffix %u",
                        r->n_ids - n_cached, s->max_suffix);
@@ -230,8 +234,11 @@ static smoe_status decode(smoe_session *s, const smoe_request *r, const smoe_eve
     for (uint32_t row = n_last - 1;; row = 0) {
         const float *logits;
         TRY(forward_logits(&s->forward, row, &logits, err));
+        if (r->has_logprobs) {
+            sampler_observe(&s->sampler, logits, r->n_top_logprobs);
+        }
         int32_t id = sampler_next(&s->sampler, &r->sampling, s->scratch.logits, s->stream,
-                                  s->n_stream, random);
+                                  s->n_stream, result->n_generated, random);
         if (s->is_eos[id]) {
             result->fin = SMOE_FIN_STOP;
             return SMOE_OK;
@@ -240,6 +247,9 @@ static smoe_status decode(smoe_session *s, const smoe_request *r, const smoe_eve
         result->n_generated++;
         if (ev->token && !ev->token(ev->ctx, id)) {
             return err_set(err, SMOE_CANCELLED, "the request was cancelled");
+        }
+        if (r->has_logprobs && ev->logprobs) {
+            ev->logprobs(ev->ctx, sampler_logprobs(&s->sampler, id));
         }
         if (result->n_generated == r->max_tokens || s->n_stream > n_ctx) {
             return SMOE_OK;

@@ -28,6 +28,7 @@ PUBLIC = {
     "status.h": set(ALLOWED),
     "engine.h": {"engine", "serve", "bench"},
     "tokenizer.h": {"tokenizer", "shatter", "chat", "http", "reply"},
+    "logprobs.h": {"engine", "wire"},
     "protocol.h": {"wire", "client", "serve", "chat", "http"},
 }
 

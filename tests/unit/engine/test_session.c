@@ -18,6 +18,8 @@ struct fixture {
     uint32_t n_out, cancel_at, n_progress;
     uint64_t n_asked, cancel_ask;
     size_t last_done, last_total;
+    smoe_logprobs logprobs[N_CTX + 1];
+    uint32_t n_logprobs;
 };
 
 static smoe_status open_engine(smoe_engine_params params, smoe_engine **out, smoe_err *err)
@@ -65,6 +67,14 @@ static void on_progress(void *ctx, size_t done, size_t total)
     f->last_total = total;
 }
 
+static void on_logprobs(void *ctx, const smoe_logprobs *logprobs)
+{
+    struct fixture *f = ctx;
+    assert_int_equal(logprobs->chosen.id, f->out[f->n_out - 1]); /* after its token */
+    f->logprobs[f->n_out - 1] = *logprobs;
+    f->n_logprobs++;
+}
+
 static bool on_cancelled(void *ctx)
 {
     struct fixture *f = ctx;
@@ -79,8 +89,8 @@ static smoe_request greedy(const int32_t *ids, size_t n_ids, uint32_t max_tokens
 
 static smoe_status ask(struct fixture *f, smoe_request r, smoe_result *result, smoe_err *err)
 {
-    const smoe_events events = {f, on_token, on_progress, on_cancelled};
-    f->n_out = f->n_progress = 0;
+    const smoe_events events = {f, on_token, on_progress, on_cancelled, on_logprobs};
+    f->n_out = f->n_progress = f->n_logprobs = 0;
     f->n_asked = 0;
     return smoe_session_generate(f->session, &r, &events, result, err);
 }
@@ -124,6 +134,41 @@ static void test_an_answer_and_its_numbers(void **state)
     smoe_session_reset(f->session);
     ASSERT_OK(ask(f, greedy(ids, 20, 30), &r, &err), &err);
     assert_int_equal(r.n_cached, 0);
+}
+
+/* They are the model's own: no setting of the sampler changes them, and they change no answer. */
+static void test_logprobs(void **state)
+{
+    struct fixture *f = *state;
+    smoe_err err;
+    smoe_result r;
+    int32_t ids[20], plain[30];
+    smoe_logprobs first;
+    prompt(ids, 20, 1);
+    smoe_request request = greedy(ids, 20, 30);
+    ASSERT_OK(ask(f, request, &r, &err), &err);
+    assert_int_equal(f->n_logprobs, 0);
+    memcpy(plain, f->out, sizeof plain);
+    request.has_logprobs = true;
+    request.n_top_logprobs = 5;
+    ASSERT_OK(ask(f, request, &r, &err), &err);
+    assert_int_equal(r.n_decode_allocs, 0);
+    assert_int_equal(f->n_logprobs, 30);
+    assert_memory_equal(plain, f->out, sizeof plain);
+    for (size_t i = 0; i < 30; i++) {
+        const smoe_logprobs *l = &f->logprobs[i];
+        assert_int_equal(l->n_top, 5);
+        assert_int_equal(l->top[0].id, l->chosen.id);
+        assert_true(l->top[0].logprob == l->chosen.logprob && l->chosen.logprob <= 0);
+    }
+    first = f->logprobs[0];
+    smoe_session_reset(f->session);
+    request.sampling = (smoe_sampling){.temperature = 5, .top_p = 0.9f, .top_k = 40,
+                                       .rep_penalty = 2, .min_p = 0.1f};
+    ASSERT_OK(ask(f, request, &r, &err), &err);
+    assert_memory_equal(first.top, f->logprobs[0].top, 5 * sizeof *first.top);
+    request.n_top_logprobs = SMOE_MAX_TOP_LOGPROBS + 1;
+    assert_int_equal(ask(f, request, &r, &err), SMOE_RANGE);
 }
 
 static void test_decode_allocates_nothing(void **state)
@@ -385,6 +430,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         WITH_ENGINE(test_info),
         WITH_ENGINE(test_an_answer_and_its_numbers),
+        WITH_ENGINE(test_logprobs),
         WITH_ENGINE(test_decode_allocates_nothing),
         WITH_ENGINE(test_prefix_is_kept_and_cut),
         WITH_ENGINE(test_refusals_touch_nothing),
