@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "smoe/logprobs.h"
 #include "smoe/status.h"
 
 typedef struct smoe_client smoe_client;
@@ -24,6 +25,7 @@ smoe_status smoe_client_restart(smoe_client *c, smoe_err *err);
 
 enum smoe_reply_kind {
     SMOE_REPLY_TOKEN,    /* id */
+    SMOE_REPLY_LOGPROBS, /* logprobs, of the token before; only when the request asks for them */
     SMOE_REPLY_PROGRESS, /* done, total */
     SMOE_REPLY_DONE,     /* fin and counters; the request is over */
     SMOE_REPLY_ERROR,    /* error: "ctx_overflow" ...; the request is over */
@@ -33,6 +35,7 @@ enum smoe_reply_kind {
 typedef struct smoe_reply {
     enum smoe_reply_kind kind;
     int32_t id;
+    smoe_logprobs logprobs;
     uint64_t done, total;
     char fin[16];        /* "stop" "length" "cancel", or "" */
     char error[32];

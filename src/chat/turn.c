@@ -45,7 +45,7 @@ static smoe_status send_request(console *c, smoe_err *err)
     uint32_t n_ctx = c->options->n_ctx;
     uint32_t left = c->ids.len < n_ctx ? n_ctx - (uint32_t)c->ids.len : 1;
     uint32_t max = c->settings.max_tokens ? c->settings.max_tokens : c->options->max_tokens;
-    char overrides[256];
+    char overrides[512];
     settings_overrides(&c->settings, overrides, sizeof overrides);
     smoe_client_request request = {
         .ids = c->ids.data,
@@ -103,6 +103,8 @@ static enum ask_end ask_once(console *c, smoe_err *err)
         switch (reply.kind) {
         case SMOE_REPLY_TOKEN:
             answer_token(&a, reply.id);
+            break;
+        case SMOE_REPLY_LOGPROBS: /* nobody asked */
             break;
         case SMOE_REPLY_PROGRESS:
             progress = reply;

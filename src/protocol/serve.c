@@ -72,6 +72,12 @@ static bool on_token(void *ctx, int32_t id)
     return !s->client_gone && s->broken == SMOE_OK;
 }
 
+static void on_logprobs(void *ctx, const smoe_logprobs *logprobs)
+{
+    char piece[WIRE_PIECE_BYTES];
+    emit(ctx, piece, wire_format_logprobs(piece, sizeof piece, logprobs));
+}
+
 static void on_progress(void *ctx, size_t done, size_t total)
 {
     char line[WIRE_PIECE_BYTES];
@@ -118,6 +124,15 @@ static smoe_sampling sampling_of(const server *s)
     if (r->has_rep_penalty) {
         sampling.rep_penalty = r->rep_penalty;
     }
+    if (r->has_min_p) {
+        sampling.min_p = r->min_p;
+    }
+    if (r->has_presence_penalty) {
+        sampling.presence_penalty = r->presence_penalty;
+    }
+    if (r->has_frequency_penalty) {
+        sampling.frequency_penalty = r->frequency_penalty;
+    }
     return sampling;
 }
 
@@ -135,8 +150,10 @@ static void generate(server *s)
         .sampling = sampling_of(s),
         .has_seed = s->request.has_seed,
         .seed = s->request.seed,
+        .has_logprobs = s->request.has_logprobs,
+        .n_top_logprobs = s->request.n_top_logprobs,
     };
-    smoe_events events = {s, on_token, on_progress, on_cancelled};
+    smoe_events events = {s, on_token, on_progress, on_cancelled, on_logprobs};
     smoe_result result = {0};
     smoe_err err = {0};
     s->cancel = false;

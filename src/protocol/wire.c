@@ -101,11 +101,44 @@ static smoe_status bad_override(slice field, const char *expected, smoe_err *err
                    expected);
 }
 
-/* A key has one letter, and an unknown key is ignored whatever its value. */
+static smoe_status parse_penalty(slice field, slice value, bool *has, float *out, smoe_err *err)
+{
+    *has = true;
+    if (!wire_float(value, out) || *out < -2 || *out > 2) {
+        return bad_override(field, "a penalty from -2 to 2", err);
+    }
+    return SMOE_OK;
+}
+
+/* Keys of several letters; an unknown key is ignored whatever its value. */
+static smoe_status parse_long_override(slice field, wire_request *r, smoe_err *err)
+{
+    size_t n_key = (size_t)((const char *)memchr(field.data, '=', field.len) - field.data);
+    slice key = {field.data, n_key}, value = {field.data + n_key + 1, field.len - n_key - 1};
+    uint64_t n;
+    if (slice_is(key, "min_p")) {
+        r->has_min_p = true;
+        if (!wire_float(value, &r->min_p) || r->min_p < 0 || r->min_p > 1) {
+            return bad_override(field, "min_p= and a number from 0 to 1", err);
+        }
+    } else if (slice_is(key, "presence_penalty")) {
+        return parse_penalty(field, value, &r->has_presence_penalty, &r->presence_penalty, err);
+    } else if (slice_is(key, "frequency_penalty")) {
+        return parse_penalty(field, value, &r->has_frequency_penalty, &r->frequency_penalty, err);
+    } else if (slice_is(key, "logprobs")) {
+        r->has_logprobs = true;
+        if (!wire_uint(value, SMOE_MAX_TOP_LOGPROBS, &n)) {
+            return bad_override(field, "logprobs= and a whole number from 0 to 20", err);
+        }
+        r->n_top_logprobs = (uint32_t)n;
+    }
+    return SMOE_OK;
+}
+
 static smoe_status parse_override(slice field, wire_request *r, smoe_err *err)
 {
     if (field.len < 2 || field.data[1] != '=') {
-        return SMOE_OK;
+        return parse_long_override(field, r, err);
     }
     slice value = {field.data + 2, field.len - 2};
     uint64_t n;
@@ -229,6 +262,26 @@ static size_t written(int n, size_t size)
 size_t wire_format_token(char *out, size_t size, int32_t id)
 {
     return written(snprintf(out, size, "%" PRId32 " ", id), size);
+}
+
+/* Six decimals in integer arithmetic, as below. */
+static size_t put_logprob(char *out, size_t size, double logprob)
+{
+    uint64_t micro = (uint64_t)(-logprob * 1e6 + 0.5);
+    return written(snprintf(out, size, "%s%" PRIu64 ".%06" PRIu64, micro > 0 ? "-" : "",
+                            micro / 1000000, micro % 1000000), size);
+}
+
+size_t wire_format_logprobs(char *out, size_t size, const smoe_logprobs *logprobs)
+{
+    size_t n = written(snprintf(out, size, "lp="), size);
+    n += put_logprob(out + n, size - n, logprobs->chosen.logprob);
+    for (uint32_t i = 0; i < logprobs->n_top; i++) {
+        const smoe_logprob *top = &logprobs->top[i];
+        n += written(snprintf(out + n, size - n, ",%" PRId32 ":", top->id), size - n);
+        n += put_logprob(out + n, size - n, top->logprob);
+    }
+    return n + written(snprintf(out + n, size - n, " "), size - n);
 }
 
 size_t wire_format_progress(char *out, size_t size, uint64_t done, uint64_t total)

@@ -24,8 +24,10 @@ typedef struct wire_request {
     enum wire_verb verb;
     uint32_t max_tokens;
     bool has_temperature, has_top_p, has_top_k, has_rep_penalty, has_seed;
-    float temperature, top_p, rep_penalty;
+    bool has_min_p, has_presence_penalty, has_frequency_penalty, has_logprobs;
+    float temperature, top_p, rep_penalty, min_p, presence_penalty, frequency_penalty;
     uint32_t top_k; /* already capped at WIRE_TOP_K_MAX */
+    uint32_t n_top_logprobs;
     uint64_t seed;
     int32_t *ids;   /* owned, reused from line to line */
     size_t n_ids, cap_ids;
@@ -51,8 +53,9 @@ typedef struct wire_counters {
 
 /* Each writes one complete piece, NUL-terminated, and returns its length; WIRE_PIECE_BYTES
  * suffices. */
-enum { WIRE_PIECE_BYTES = 256 };
+enum { WIRE_PIECE_BYTES = 640 };
 size_t wire_format_token(char *out, size_t size, int32_t id);
+size_t wire_format_logprobs(char *out, size_t size, const smoe_logprobs *logprobs);
 size_t wire_format_progress(char *out, size_t size, uint64_t done, uint64_t total);
 size_t wire_format_done(char *out, size_t size, const wire_counters *c);
 size_t wire_format_error(char *out, size_t size, const char *name);
@@ -61,10 +64,11 @@ size_t wire_format_error(char *out, size_t size, const char *name);
 smoe_status wire_format_gen(buf *out, const smoe_client_request *request, smoe_err *err);
 
 /* The reply stream, in whatever pieces it arrives. */
-enum { WIRE_FIELD_BYTES = 160 };
+enum { WIRE_FIELD_BYTES = 576 }; /* the longest is lp= with 20 tokens */
 typedef struct wire_reader {
     char field[WIRE_FIELD_BYTES]; /* the field that has begun and not ended */
     size_t n_field;
+    int32_t last_id;              /* the last token */
     bool in_error;                /* "<<ERR" was read, its name follows */
     smoe_reply reply;             /* counters seen since the last terminal line */
 } wire_reader;

@@ -63,6 +63,42 @@ static bool parse_fraction(slice s, smoe_reply *reply)
            wire_uint(slice_of(slash + 1, s.len - n - 1), UINT64_MAX, &reply->total);
 }
 
+static bool parse_logprob(slice s, double *out)
+{
+    return wire_double(s, out) && *out <= 0;
+}
+
+/* Takes what stands before the next comma off the front of *s. */
+static slice take_item(slice *s)
+{
+    const char *comma = memchr(s->data, ',', s->len);
+    slice item = {s->data, comma != NULL ? (size_t)(comma - s->data) : s->len};
+    size_t n = item.len + (comma != NULL);
+    *s = (slice){s->data + n, s->len - n};
+    return item;
+}
+
+/* <chosen>,<id>:<logprob>,... */
+static bool parse_logprobs(slice s, smoe_logprobs *out)
+{
+    if (slice_ends(s, slice_from(",")) || !parse_logprob(take_item(&s), &out->chosen.logprob)) {
+        return false;
+    }
+    while (s.len > 0) {
+        slice item = take_item(&s);
+        const char *colon = memchr(item.data, ':', item.len);
+        size_t n = colon != NULL ? (size_t)(colon - item.data) : item.len;
+        uint64_t id;
+        if (colon == NULL || out->n_top == SMOE_MAX_TOP_LOGPROBS ||
+            !wire_uint(slice_of(item.data, n), INT32_MAX, &id) ||
+            !parse_logprob(slice_of(colon + 1, item.len - n - 1), &out->top[out->n_top].logprob)) {
+            return false;
+        }
+        out->top[out->n_top++].id = (int32_t)id;
+    }
+    return true;
+}
+
 /* A known key with an unreadable value is not the protocol; an unknown key is somebody's extension.
  */
 static bool counter(wire_reader *r, slice key, slice value)
@@ -121,7 +157,7 @@ static smoe_status take(wire_reader *r, slice field, bool *got, smoe_reply *repl
     if (wire_uint(field, INT32_MAX, &id)) {
         *reply = reply_blank();
         reply->kind = SMOE_REPLY_TOKEN;
-        reply->id = (int32_t)id;
+        reply->id = r->last_id = (int32_t)id;
         return SMOE_OK;
     }
     *got = false;
@@ -140,6 +176,13 @@ static smoe_status take(wire_reader *r, slice field, bool *got, smoe_reply *repl
         reply->kind = SMOE_REPLY_PROGRESS;
         *got = true;
         return parse_fraction(value, reply) ? SMOE_OK : not_protocol(field, err);
+    }
+    if (slice_is(key, "lp")) {
+        *reply = reply_blank();
+        reply->kind = SMOE_REPLY_LOGPROBS;
+        reply->logprobs.chosen.id = r->last_id;
+        *got = true;
+        return parse_logprobs(value, &reply->logprobs) ? SMOE_OK : not_protocol(field, err);
     }
     return counter(r, key, value) ? SMOE_OK : not_protocol(field, err);
 }

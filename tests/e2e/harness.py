@@ -104,6 +104,7 @@ class Reply:
     def __init__(self):
         self.ids, self.fields, self.end, self.error = [], {}, None, None
         self.n_progress = 0
+        self.logprobs = []  # the lp fields, each behind the id that it belongs to
 
     def __repr__(self):
         return f"{self.ids} {self.fields} {self.error or self.end}"
@@ -167,6 +168,9 @@ class Engine:
                 key, value = word.split("=", 1)
                 reply.n_progress += key == "pf"
                 reply.fields[key] = value
+                if key == "lp":
+                    reply.logprobs.append(value)
+                    assert len(reply.logprobs) == len(reply.ids), reply
             else:
                 reply.ids.append(int(word))
                 if on_id:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Design A4: the same bits whatever the instruction set, threads, ring, batches and prefixes."""
 
+import math
 import os
 import random
 import unittest
@@ -108,6 +109,50 @@ class Determinism(unittest.TestCase):
                 with Engine(model, *flags) as engine:
                     self.assertEqual(engine.ask(ids, 40, "").ids,
                                      [int(i) for i in shot.stdout.split()])
+
+    def test_logprobs(self):
+        """The same to the last digit, whatever the threads, the instruction set or the cache; and
+        no answer depends on whether they were asked for."""
+        for model, n_vocab in self.each():
+            ids = some_ids("logprobs", 40, n_vocab)
+            how = "t=0 r=1 logprobs=20"
+            with Engine(model, "--eos-ids", 0, "--threads", 1) as engine:
+                self.assertEqual(engine.ask(ids, 12).logprobs, [])
+                plain, want = engine.ask(ids, 12).ids, engine.ask(ids, 12, how)
+                self.assertEqual(engine.ask(ids, 12, "t=0 r=1.3 logprobs=20").logprobs[0],
+                                 want.logprobs[0])
+            self.assertEqual(want.ids, plain)
+            self.assertEqual(len(want.logprobs), 12)
+            for token, text in zip(want.ids, want.logprobs):
+                chosen, *top = text.split(",")
+                top = [(int(t.split(":")[0]), float(t.split(":")[1])) for t in top]
+                self.assertEqual(top[0], (token, float(chosen)))  # greedy
+                self.assertEqual(len(top), 20)
+                self.assertEqual(top, sorted(top, key=lambda t: -t[1]))
+                self.assertLessEqual(sum(math.exp(p) for _, p in top), 1 + 1e-4)
+            scalar = dict(os.environ, SMOE_ISA="scalar")
+            with Engine(model, "--eos-ids", 0, "--threads", 3, env=scalar) as engine:
+                self.assertEqual(engine.ask(ids, 12, how).logprobs, want.logprobs)
+                self.assertEqual(engine.ask(ids[:20], 1, how).end, "length")
+                self.assertEqual(engine.ask(ids, 12, how).logprobs, want.logprobs)
+
+    def test_min_p_and_penalties(self):
+        model, n_vocab = MODELS["tiny-q4_K"][0](), 2048
+        ids = some_ids("penalties", 20, n_vocab)
+        with Engine(model, "--eos-ids", 0) as engine:
+            greedy = engine.ask(ids, 40).ids
+            self.assertEqual(engine.ask(ids, 40, "t=1.5 p=1 k=1024 r=1 min_p=1").ids, greedy)
+            self.assertNotEqual(engine.ask(ids, 40, "t=1.5 p=1 k=1024 r=1").ids, greedy)
+            same = engine.ask(ids, 40, "t=0 r=1 presence_penalty=0 frequency_penalty=0").ids
+            self.assertEqual(same, greedy)
+            varied = engine.ask(ids, 40, "t=0 r=1 presence_penalty=2 frequency_penalty=2").ids
+            self.assertGreater(len(set(varied)), len(set(greedy)))
+        flags = ["--eos-ids", 0, "--temperature", 0, "--rep-penalty", 1]
+        with Engine(model, *flags, "--presence-penalty", 2, "--frequency-penalty", 2) as engine:
+            self.assertEqual(engine.ask(ids, 40, "").ids, varied)
+        with Engine(model, *flags[:2], "--temperature", 1.5, "--rep-penalty", 1, "--min-p", 1,
+                    "--presence-penalty", -0.0) as engine:
+            self.assertEqual(engine.ask(ids, 40, "").ids, greedy)
 
     def test_seeds(self):
         model, n_vocab = MODELS["tiny-q4_K"][0](), 2048

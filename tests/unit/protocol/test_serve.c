@@ -86,6 +86,13 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
             result->fin = SMOE_FIN_CANCEL;
             return SMOE_OK;
         }
+        if (r->has_logprobs) {
+            smoe_logprobs l = {.chosen = {r->ids[i % r->n_ids], -0.5}, .n_top = r->n_top_logprobs};
+            for (uint32_t t = 0; t < l.n_top; t++) {
+                l.top[t] = (smoe_logprob){(int32_t)t, -(double)t};
+            }
+            e->logprobs(e->ctx, &l);
+        }
         result->n_generated++;
         if (r->ids[0] == ID_RUN) {
             usleep(1000);
@@ -220,6 +227,8 @@ static void answers(void **state)
     expect("GEN 101 1\n", "<<ERR bad_request>>\n");
     expect("GEN -5 1\nHELLO\nGEN 99999999999 1\nGEN 1 t=x 1\n",
            "<<ERR bad_request>>\n<<ERR bad_request>>\n<<ERR bad_request>>\n<<ERR bad_request>>\n");
+    expect("GEN 10 logprobs=0 5,6\n", "5 lp=-0.500000 6 lp=-0.500000 \n" STOP(2));
+    expect("GEN 10 logprobs=2 5\n", "5 lp=-0.500000,0:0.000000,1:-1.000000 \n" STOP(1));
     /* Cut short: never answered as if it were whole. */
     expect("GEN 10 1,2", "<<ERR bad_request>>\n");
 }
@@ -239,10 +248,15 @@ static void overrides_and_log(void **state)
     wait_for(&g, "<<DONE>>\n");
     assert_true(g.session.last.sampling.temperature == 0.6f); /* overrides hold for one request */
     assert_true(g.session.last.sampling.top_p == 0.5f && g.session.last.sampling.rep_penalty == 2);
-    assert_false(g.session.last.has_seed);
+    assert_false(g.session.last.has_seed || g.session.last.has_logprobs);
+    send_text(&g, "GEN 10 min_p=0.1 presence_penalty=-1 frequency_penalty=2 5\n");
+    wait_for(&g, "<<DONE>>\n");
+    assert_true(g.session.last.sampling.min_p == 0.1f);
+    assert_true(g.session.last.sampling.presence_penalty == -1);
+    assert_true(g.session.last.sampling.frequency_penalty == 2);
     send_text(&g, "GEN 1 1001,1,1\nGEN x\n");
     free(rig_finish(&g));
-    assert_int_equal(g.n_done, 3);
+    assert_int_equal(g.n_done, 4);
     assert_string_equal(g.log, "GEN says max_tokens \"x\", expected a whole number of 1 or more\n");
 }
 

@@ -65,6 +65,16 @@ static void good_requests(void **state)
     assert_int_equal(parse("GEN 5 t=.5 p=1 r=+2.0e+0 7", &r), SMOE_OK);
     assert_true(r.temperature == 0.5f && r.rep_penalty == 2);
 
+    assert_false(r.has_min_p || r.has_presence_penalty || r.has_frequency_penalty ||
+                 r.has_logprobs);
+
+    assert_int_equal(parse("GEN 5 min_p=0.05 presence_penalty=-2 frequency_penalty=1.5 "
+                           "logprobs=20 min_q=x 7", &r), SMOE_OK);
+    assert_true(r.has_min_p && r.min_p == 0.05f);
+    assert_true(r.has_presence_penalty && r.presence_penalty == -2);
+    assert_true(r.has_frequency_penalty && r.frequency_penalty == 1.5f);
+    assert_true(r.has_logprobs && r.n_top_logprobs == 20);
+
     assert_int_equal(parse("RESET", &r), SMOE_OK);
     assert_int_equal(r.verb, WIRE_RESET);
     assert_int_equal(parse("CANCEL\r", &r), SMOE_OK);
@@ -89,7 +99,10 @@ static void bad_requests(void **state)
         "GEN 1 p=-0.1 1", "GEN 1 p= 1", "GEN 1 p=1.0001 1", "GEN 1 k=0 1", "GEN 1 k=-1 1",
         "GEN 1 k=1.5 1", "GEN 1 k= 1", "GEN 1 k=x 1", "GEN 1 r=0 1", "GEN 1 r=-1 1",
         "GEN 1 r=nan 1", "GEN 1 r= 1", "GEN 1 r=1e-60 1", "GEN 1 s=-1 1",
-        "GEN 1 s=18446744073709551616 1", "GEN 1 s= 1", "GEN 1 s=1.0 1", "RESET now", "CANCEL 1",
+        "GEN 1 s=18446744073709551616 1", "GEN 1 s= 1", "GEN 1 s=1.0 1", "RESET now",
+        "GEN 1 min_p=1.1 1", "GEN 1 min_p=-0.1 1", "GEN 1 min_p= 1", "GEN 1 presence_penalty=2.1 1",
+        "GEN 1 presence_penalty=x 1", "GEN 1 frequency_penalty=-2.1 1", "GEN 1 logprobs=21 1",
+        "GEN 1 logprobs= 1", "GEN 1 logprobs=-1 1", "CANCEL 1",
         "reset", "RESET,", "DONE", "<<DONE>>", "32 386",
     };
     wire_request r;
@@ -186,6 +199,15 @@ static smoe_status read_all(const char *stream, size_t step, char *out, size_t s
             }
             char *to = out + used;
             switch (e.kind) {
+            case SMOE_REPLY_LOGPROBS:
+                used += (size_t)snprintf(to, size - used, "%d=%g", e.logprobs.chosen.id,
+                                         e.logprobs.chosen.logprob);
+                for (uint32_t t = 0; t < e.logprobs.n_top; t++) {
+                    used += (size_t)snprintf(out + used, size - used, " %d=%g",
+                                             e.logprobs.top[t].id, e.logprobs.top[t].logprob);
+                }
+                used += (size_t)snprintf(out + used, size - used, ";");
+                break;
             case SMOE_REPLY_TOKEN:
                 used += (size_t)snprintf(to, size - used, "%d;", e.id);
                 break;
@@ -221,6 +243,8 @@ static void good_replies(void **state)
         {"<<ERR bad_request>>\n<<DONE>>\n", "error bad_request;done  0 0 0 -1 -1 -1;"},
         {"7 \n<<ERR internal>>\r\n", "7;error internal;"},
         {"0 2147483647 =5 <<DONE>> ", "0;2147483647;done  0 0 0 -1 -1 -1;"},
+        {"7 lp=-0.5 8 lp=0,8:0,9:-12.25 <<DONE>>\n",
+         "7;7=-0.5;8;8=0 8=0 9=-12.25;done  0 0 0 -1 -1 -1;"},
         {"12", ""}, /* not a token until it is over */
     };
     char events[512];
@@ -242,6 +266,9 @@ static void bad_replies(void **state)
         "<<ERR >> ", "<<ERR In>> ", "<<ERR abcdefghijklmnopqrstuvwxyzabcdefghij>> ", "<<ERR>> ",
         "fin=abcdefghijklmnopq ", "fin= ", "pf=1 ", "pf=/ ", "pf=1/ ", "pf=-1/2 ", "n=x ", "n=-1 ",
         "hit=nan ", "decode_ms=-1 ", "prefill_ms=1e ",
+        "lp= ", "lp=x ", "lp=1 ", "lp=-1, ", "lp=-1,5 ", "lp=-1,5: ", "lp=-1,5:1 ", "lp=-1,-5:-1 ",
+        "lp=-1,,5:-1 ",
+        "lp=0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0,1:0 ",
     };
     char events[512], field[WIRE_FIELD_BYTES + 3];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -274,6 +301,16 @@ static void replies_read_back(void **state)
     assert_true(n < WIRE_PIECE_BYTES - 1);
     assert_int_equal(wire_format_token(line, sizeof line, INT32_MAX), 11);
     assert_string_equal(line, "2147483647 ");
+    smoe_logprobs widest = {.chosen = {1, -9999}, .n_top = SMOE_MAX_TOP_LOGPROBS};
+    for (uint32_t t = 0; t < SMOE_MAX_TOP_LOGPROBS; t++) {
+        widest.top[t] = (smoe_logprob){INT32_MAX, -9999};
+    }
+    n = wire_format_logprobs(line, sizeof line, &widest);
+    assert_true(n == strlen(line) && n < WIRE_PIECE_BYTES - 1 && n - 1 <= WIRE_FIELD_BYTES);
+    assert_int_equal(read_all(line, 7, events, sizeof events), SMOE_OK);
+    smoe_logprobs small = {.chosen = {1, -1e-7}, .n_top = 1, .top = {{3, -1.2345678}}};
+    wire_format_logprobs(line, sizeof line, &small);
+    assert_string_equal(line, "lp=0.000000,3:-1.234568 ");
     wire_format_progress(line, sizeof line, 3, 9);
     assert_string_equal(line, "pf=3/9\n");
     wire_format_error(line, sizeof line, wire_error_name(SMOE_SUFFIX));
