@@ -15,18 +15,18 @@
 
 enum {
     DEFAULT_CTX = 4096,
-    MAX_ENGINE_ARGS = 40,
+    MAX_ENGINE_ARGS = 48,
     NUMBER_BYTES = 32,
-    MAX_NUMBERS = 10
+    MAX_NUMBERS = 12
 };
 
 struct chat_flags {
     const char *system_text, *prompt, *file_path, *mem_limit;
-    float temperature, top_p, rep_penalty;
+    float temperature, top_p, rep_penalty, min_p, presence_penalty, frequency_penalty;
     uint32_t top_k, n_ctx, n_threads, n_ring, max_tokens;
     uint64_t seed;
     bool temperature_seen, top_p_seen, rep_penalty_seen, top_k_seen, seed_seen, threads_seen,
-        ring_seen;
+        ring_seen, min_p_seen, presence_penalty_seen, frequency_penalty_seen;
     bool think, no_think, resume, json, no_save, stats, verbose, help;
 };
 
@@ -82,6 +82,15 @@ static void engine_args_make(struct engine_args *a, const struct chat_flags *f, 
     if (f->rep_penalty_seen) {
         add_float(a, "--rep-penalty", f->rep_penalty);
     }
+    if (f->min_p_seen) {
+        add_float(a, "--min-p", f->min_p);
+    }
+    if (f->presence_penalty_seen) {
+        add_float(a, "--presence-penalty", f->presence_penalty);
+    }
+    if (f->frequency_penalty_seen) {
+        add_float(a, "--frequency-penalty", f->frequency_penalty);
+    }
     if (f->seed_seen) {
         add_uint(a, "--seed", f->seed);
     }
@@ -116,6 +125,12 @@ static smoe_status parse_flags(struct chat_flags *f, int argc, char **argv, cons
         {"top-k", OPT_U32, &f->top_k, 1, 1024, "N", "candidates (default 50)", &f->top_k_seen},
         {"rep-penalty", OPT_FLOAT, &f->rep_penalty, 0.01, 100, "X",
          "against repetition (default 1.1; 1 = none)", &f->rep_penalty_seen},
+        {"min-p", OPT_FLOAT, &f->min_p, 0, 1, "X",
+         "least probability, as a share of the likeliest token's (default 0)", &f->min_p_seen},
+        {"presence-penalty", OPT_FLOAT, &f->presence_penalty, -2, 2, "X",
+         "against tokens that the answer has already (default 0)", &f->presence_penalty_seen},
+        {"frequency-penalty", OPT_FLOAT, &f->frequency_penalty, -2, 2, "X",
+         "the same, for each time (default 0)", &f->frequency_penalty_seen},
         {"seed", OPT_U64, &f->seed, 0, 0, "N", "of the sampler (default 1337)", &f->seed_seen},
         {"ctx", OPT_U32, &f->n_ctx, 1, 1e9, "N",
          "context in tokens (default: 4096, or the model's maximum)", NULL},

@@ -14,12 +14,15 @@ static const struct {
 } table[N_SETTINGS] = {
     {"temperature", "t", 0, 100, false}, {"top-p", "p", 1e-6, 1, false},
     {"top-k", "k", 1, 1024, true},       {"rep-penalty", "r", 0.01, 100, false},
+    {"min-p", "min_p", 0, 1, false},     {"presence-penalty", "presence_penalty", -2, 2, false},
+    {"frequency-penalty", "frequency_penalty", -2, 2, false},
     {"seed", "s", 0, 1.8e19, true},      {"max-tokens", NULL, 1, 1e9, true},
 };
 
 static bool is_number(const char *text, bool whole)
 {
     static const char digits[] = "0123456789";
+    text += !whole && *text == '-';
     size_t n = strspn(text, digits);
     if (!whole && text[n] == '.') {
         n += 1 + strspn(text + n + 1, digits);
@@ -57,13 +60,13 @@ smoe_status settings_set(settings *s, slice name_and_value, smoe_err *err)
     }
     return err_set(err, SMOE_USAGE,
                    "there is no setting \"%s\"; there are temperature, top-p, top-k, rep-penalty, "
-                   "seed and max-tokens", name);
+                   "min-p, presence-penalty, frequency-penalty, seed and max-tokens", name);
 }
 
 smoe_status settings_list(const settings *s, buf *out, smoe_err *err)
 {
     for (size_t i = 0; i < N_SETTINGS; i++) {
-        TRY(buf_printf(out, err, "%-12s %s\n", table[i].name,
+        TRY(buf_printf(out, err, "%-17s %s\n", table[i].name,
                        *s->values[i] ? s->values[i] : "as started"));
     }
     return SMOE_OK;

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-enum { N_SETTINGS = 6, SETTING_TEXT = 32 };
+enum { N_SETTINGS = 9, SETTING_TEXT = 32 };
 
 typedef struct settings {
     char values[N_SETTINGS][SETTING_TEXT]; /* as given; "" = the engine's own */

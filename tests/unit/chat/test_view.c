@@ -248,7 +248,7 @@ static void test_settings(void **state)
 {
     settings s = {0};
     smoe_err err = {0};
-    char overrides[256];
+    char overrides[512];
     (void)state;
     settings_overrides(&s, overrides, sizeof overrides);
     assert_string_equal(overrides, "");
@@ -260,6 +260,17 @@ static void test_settings(void **state)
     settings_overrides(&s, overrides, sizeof overrides);
     assert_string_equal(overrides, "t=0.25 s=18446744073709551");
     assert_int_equal(s.max_tokens, 20);
+    assert_int_equal(settings_set(&s, slice_from("seed default"), &err), SMOE_OK);
+    assert_int_equal(settings_set(&s, slice_from("min-p 0.1"), &err), SMOE_OK);
+    assert_int_equal(settings_set(&s, slice_from("presence-penalty -1.5"), &err), SMOE_OK);
+    assert_int_equal(settings_set(&s, slice_from("frequency-penalty 2"), &err), SMOE_OK);
+    settings_overrides(&s, overrides, sizeof overrides);
+    assert_string_equal(overrides,
+                        "t=0.25 min_p=0.1 presence_penalty=-1.5 frequency_penalty=2");
+    expect_refused("presence-penalty -2.5", "number from -2 to 2");
+    expect_refused("presence-penalty -", "number from -2 to 2");
+    expect_refused("min-p 1.5", "number from 0 to 1");
+    expect_refused("seed -1", "whole number");
     expect_refused("temperature", "a name and a number");
     expect_refused("", "a name and a number");
     expect_refused("heat 3", "there is no setting \"heat\"");
