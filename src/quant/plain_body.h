@@ -1,9 +1,11 @@
 /* plain_body.h: rows of a plain type times vectors, for kernels_body.h.
  *
  * The one idea: a tile of rows and vectors keeps the 16 partial sums of each of its products in
- * registers. One vector: several rows, because the additions of one row wait for each other. Many:
- * BLOCK_COLS columns of a tile's rows are widened into the L1 cache once, and a chunk of vectors
- * passes by them from the L2 cache. */
+ * registers. One vector: two rows, because the additions of one row wait for each other, and half
+ * of all rows apart, so that memory is read as two long runs: of neighbours each run would end
+ * with its row, which is about a page, and the hardware's prefetch with it. Many: BLOCK_COLS
+ * columns of a tile's rows are widened into the L1 cache once, and a chunk of vectors passes by
+ * them from the L2 cache. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -12,7 +14,9 @@
 #define TILE static inline __attribute__((always_inline))
 
 enum {
-    FEW_ROWS = 4, /* of a tile of one vector */
+    N_STREAMS = 2, /* runs of rows that one vector passes at the same time */
+    LINE_BYTES = 64,
+    AHEAD_BYTES = 4096, /* of each run, what is prefetched: 2 to 5 KiB are alike */
     N_CHUNK = 96, /* vectors that share one widening */
     BLOCK_COLS = 512,
 };
@@ -47,46 +51,63 @@ static v16 plain_tail(dtype type, const uint8_t *row, int64_t k, int64_t m)
     return plain_load(type, padded, 0);
 }
 
-TILE void few_rows(dtype type, int n_rows, const plain_job *j, int64_t row)
+/* 16 columns of the tile's rows, w[0] and on. */
+TILE void add_lanes(dtype type, int n_rows, const uint8_t *const w[], const float *x, int64_t k,
+                    v16 sums[])
 {
-    const uint8_t *w = j->rows + (size_t)row * j->row_bytes;
-    v16 sums[FEW_ROWS];
-    int64_t k = 0;
+    const v16 xk = v16_load(x + k);
 
     UNROLL
     for (int r = 0; r < n_rows; r++) {
+        sums[r] = v16_fma(plain_load(type, w[r], k), xk, sums[r]);
+    }
+}
+
+/* Row `row` of each of n_streams (a constant) runs of `apart` rows. */
+TILE void stream_rows(dtype type, int n_streams, const plain_job *j, int64_t row, int64_t apart)
+{
+    const int64_t line_cols = LINE_BYTES / (type == DTYPE_F32 ? 4 : 2);
+    const uint8_t *w[N_STREAMS];
+    v16 sums[N_STREAMS];
+    int64_t k = 0;
+
+    UNROLL
+    for (int r = 0; r < n_streams; r++) {
+        w[r] = j->rows + (size_t)(row + r * apart) * j->row_bytes;
         sums[r] = v16_set1(0);
     }
-    for (; k + LANES <= j->cols; k += LANES) {
-        const v16 x = v16_load(j->x + k);
+    for (; k + line_cols <= j->cols; k += line_cols) {
         UNROLL
-        for (int r = 0; r < n_rows; r++) {
-            const uint8_t *wr = w + (size_t)r * j->row_bytes;
-            /* The next rows: hardware stops at the ends of pages, and a row is about one. */
-            __builtin_prefetch(wr + (type == DTYPE_F32 ? 4 : 2) * k + FEW_ROWS * j->row_bytes);
-            sums[r] = v16_fma(plain_load(type, wr, k), x, sums[r]);
+        for (int r = 0; r < n_streams; r++) {
+            __builtin_prefetch(w[r] + k / line_cols * LINE_BYTES + AHEAD_BYTES);
         }
+        for (int64_t in_line = 0; in_line < line_cols; in_line += LANES) {
+            add_lanes(type, n_streams, w, j->x, k + in_line, sums);
+        }
+    }
+    for (; k + LANES <= j->cols; k += LANES) {
+        add_lanes(type, n_streams, w, j->x, k, sums);
     }
     const int64_t m = j->cols - k;
     UNROLL
-    for (int r = 0; r < n_rows; r++) {
+    for (int r = 0; r < n_streams; r++) {
         if (m > 0) {
-            const v16 wk = plain_tail(type, w + (size_t)r * j->row_bytes, k, m);
+            const v16 wk = plain_tail(type, w[r], k, m);
             sums[r] = merge_n(v16_fma(wk, load_n(j->x + k, m), sums[r]), sums[r], m);
         }
-        j->out[row + r] = v16_reduce(sums[r]);
+        j->out[row + r * apart] = v16_reduce(sums[r]);
     }
 }
 
 TILE void plain_vector(dtype type, const plain_job *j)
 {
-    int64_t row = 0;
+    const int64_t n = j->n_rows / N_STREAMS;
 
-    for (; row + FEW_ROWS <= j->n_rows; row += FEW_ROWS) {
-        few_rows(type, FEW_ROWS, j, row);
+    for (int64_t row = 0; row < n; row++) {
+        stream_rows(type, N_STREAMS, j, row, n);
     }
-    for (; row < j->n_rows; row++) {
-        few_rows(type, 1, j, row);
+    for (int64_t row = n * N_STREAMS; row < j->n_rows; row++) {
+        stream_rows(type, 1, j, row, 0);
     }
 }
 
