@@ -43,9 +43,8 @@ void activations_set(const compute *c, activations *a, unsigned takers, const fl
 }
 
 void matmul_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
-                   uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread)
+                   uint64_t n_rows, float *y, uint64_t y_stride)
 {
-    (void)thread;
     if (!w->in_panels) {
         c->k->matmul_plain(w->type, w->data + row0 * w->row_bytes, (int64_t)n_rows,
                            (int64_t)w->cols, a->x, (int64_t)w->cols, a->n, y, (int64_t)y_stride);
@@ -70,12 +69,12 @@ static uint64_t n_panels(const matrix *w)
 
 /* Panels [begin, end) of one part. */
 static void run_panels(const struct matmul_job *job, const matmul_part *part, uint64_t begin,
-                       uint64_t end, uint32_t thread)
+                       uint64_t end)
 {
     const matrix *w = part->w;
     uint64_t row0 = begin * PANEL_ROWS;
     uint64_t row1 = end * PANEL_ROWS < w->rows ? end * PANEL_ROWS : w->rows;
-    matmul_stripe(job->c, job->a, w, row0, row1 - row0, part->y + row0, w->rows, thread);
+    matmul_stripe(job->c, job->a, w, row0, row1 - row0, part->y + row0, w->rows);
     for (uint32_t j = 0; part->bias && j < job->a->n; j++) {
         for (uint64_t r = row0; r < row1; r++) {
             part->y[j * w->rows + r] += part->bias[r];
@@ -86,13 +85,14 @@ static void run_panels(const struct matmul_job *job, const matmul_part *part, ui
 static void matmul_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const struct matmul_job *job = ctx;
+    (void)thread;
     uint64_t first = 0; /* of the part, among the panels of all parts */
     for (uint32_t i = 0; i < job->n_parts; i++) {
         uint64_t n = n_panels(job->parts[i].w);
         uint64_t from = begin > first ? begin - first : 0;
         uint64_t to = end < first + n ? end - first : n;
         if (end > first && from < to) {
-            run_panels(job, &job->parts[i], from, to, thread);
+            run_panels(job, &job->parts[i], from, to);
         }
         first += n;
     }

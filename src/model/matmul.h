@@ -51,6 +51,6 @@ void matmul(const compute *c, const activations *a, const matmul_part *parts, ui
 /* Rows [row0, row0 + n_rows) of one part, on this thread; row0 a multiple of 16. y gets row r of
  * vector j at y[j * y_stride + r - row0]. */
 void matmul_stripe(const compute *c, const activations *a, const matrix *w, uint64_t row0,
-                   uint64_t n_rows, float *y, uint64_t y_stride, uint32_t thread);
+                   uint64_t n_rows, float *y, uint64_t y_stride);
 
 #endif

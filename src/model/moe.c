@@ -36,9 +36,7 @@ static uint64_t n_panels(const matrix *m)
 /* Calls stripe() for pieces of at most STRIPE_ROWS rows of [begin, end) panels of many equal
  * matrices that lie one after another. */
 static void for_stripes(const mlp_job *job, const matrix *first, size_t begin, size_t end,
-                        uint32_t thread,
-                        void (*stripe)(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
-                                       uint32_t thread))
+                        void (*stripe)(const mlp_job *job, size_t group, uint64_t row0, uint64_t n))
 {
     uint64_t n_of_each = n_panels(first);
     while (begin < end) {
@@ -48,20 +46,19 @@ static void for_stripes(const mlp_job *job, const matrix *first, size_t begin, s
         n = n < n_of_each - panel ? n : n_of_each - panel;
         n = n < end - begin ? n : end - begin;
         uint64_t row0 = panel * PANEL_ROWS, row1 = row0 + n * PANEL_ROWS;
-        stripe(job, group, row0, (row1 < first->rows ? row1 : first->rows) - row0, thread);
+        stripe(job, group, row0, (row1 < first->rows ? row1 : first->rows) - row0);
         begin += n;
     }
 }
 
 /* hidden = silu(gate x) * up x, the SwiGLU of Shazeer 2020. */
-static void gate_up_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
-                           uint32_t thread)
+static void gate_up_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
 {
     const forward_ctx *f = job->f;
     uint64_t n_ff = job->gate->rows;
     float *gate = f->s->hidden + group * n_ff + row0, *up = f->s->up + group * n_ff + row0;
-    matmul_stripe(&f->compute, job->in, &job->gate[group], row0, n, gate, n_ff, thread);
-    matmul_stripe(&f->compute, job->in, &job->up[group], row0, n, up, n_ff, thread);
+    matmul_stripe(&f->compute, job->in, &job->gate[group], row0, n, gate, n_ff);
+    matmul_stripe(&f->compute, job->in, &job->up[group], row0, n, up, n_ff);
     for (uint32_t j = 0; j < job->in->n; j++) {
         f->compute.k->swiglu(gate + j * n_ff, up + j * n_ff, gate + j * n_ff, (int64_t)n);
     }
@@ -70,30 +67,29 @@ static void gate_up_stripe(const mlp_job *job, size_t group, uint64_t row0, uint
 static void gate_up_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
-    for_stripes(job, job->gate, begin, end, thread, gate_up_stripe);
+    (void)thread;
+    for_stripes(job, job->gate, begin, end, gate_up_stripe);
 }
 
 /* One token: rows of down times the hidden vector of one group. */
-static void down_of_group(const mlp_job *job, size_t group, uint64_t row0, uint64_t n, float *y,
-                          uint32_t thread)
+static void down_of_group(const mlp_job *job, size_t group, uint64_t row0, uint64_t n, float *y)
 {
     activations one = *job->hidden;
     one.n = 1;
     one.x = job->hidden->x + group * one.cols;
     one.act = job->hidden->act + group * (size_t)act_n_blocks((int64_t)one.cols);
-    matmul_stripe(&job->f->compute, &one, &job->down[group], row0, n, y, n, thread);
+    matmul_stripe(&job->f->compute, &one, &job->down[group], row0, n, y, n);
 }
 
 /* One token whose experts are all here: x += sum over the ranks of weight * down hidden. */
-static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
-                            uint32_t thread)
+static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
 {
     const scratch *s = job->f->s;
     uint32_t n_used = job->f->w->config.n_expert_used;
     (void)group;
     for (uint32_t rank = 0; rank < n_used; rank++) {
         float y[STRIPE_ROWS];
-        down_of_group(job, s->expert_group[rank], row0, n, y, thread);
+        down_of_group(job, s->expert_group[rank], row0, n, y);
         job->f->compute.k->vec_mad_f32(s->x + row0, y, s->expert_weights[rank], (int64_t)n);
     }
 }
@@ -101,30 +97,30 @@ static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uin
 static void down_sum_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
-    for_stripes(job, job->down, begin, end, thread, down_sum_stripe);
+    (void)thread;
+    for_stripes(job, job->down, begin, end, down_sum_stripe);
 }
 
 /* One token, some of its experts: moe[rank] = down hidden. */
-static void down_rank_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
-                             uint32_t thread)
+static void down_rank_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
 {
     float *y = job->f->s->moe + (size_t)job->ranks[group] * job->down->rows + row0;
-    down_of_group(job, group, row0, n, y, thread);
+    down_of_group(job, group, row0, n, y);
 }
 
 static void down_rank_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
-    for_stripes(job, job->down, begin, end, thread, down_rank_stripe);
+    (void)thread;
+    for_stripes(job, job->down, begin, end, down_rank_stripe);
 }
 
-static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n,
-                        uint32_t thread)
+static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
 {
     const forward_ctx *f = job->f;
     uint64_t n_embd = job->down->rows;
     (void)group;
-    matmul_stripe(&f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd, thread);
+    matmul_stripe(&f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd);
     for (uint32_t j = 0; j < job->hidden->n; j++) {
         const float *y = job->y + j * n_embd + row0;
         if (job->rows) {
@@ -138,7 +134,8 @@ static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_
 static void down_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
-    for_stripes(job, job->down, begin, end, thread, down_stripe);
+    (void)thread;
+    for_stripes(job, job->down, begin, end, down_stripe);
 }
 
 /* One group, many vectors. */
