@@ -16,13 +16,12 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "base/opts.h"
-#include "base/pool.h"
 #include "base/rng.h"
-#include "bench/probes.h"
+#include "bench/limits.h"
 #include "model/attention.h"
 
 enum { N_LAYER = 16, N_HEAD = 32, N_HEAD_KV = 4, DIM = 128, N_PREFILL = 256, MAX_ROUNDS = 99 };
-enum { READ_BLOCK = 1 << 20, PEAK_ITEMS = 40, PEAK_STEPS = 10000 };
+enum { LIMIT_MS = 20 };
 
 static const char *const ISAS[] = {"avx512", "avx2", "neon", "scalar"};
 static const dtype TYPES[] = {DTYPE_F16, DTYPE_Q8_0, DTYPE_F32};
@@ -32,50 +31,15 @@ typedef struct bench {
     const char *isa, *type;
     model_config cfg;
     compute c;
-    const probes *probes;
+    limits *limits; /* its threads run the kernels */
     kv_cache kv;
     attention_scratch scratch;
     float *q, *out; /* [N_PREFILL][N_HEAD * DIM] */
-    double n_ops[64];
-    uint64_t keep[64];
 } bench;
-
-static void run_read(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    bench *b = ctx;
-    b->keep[thread] += b->probes->read(b->kv.k + begin * READ_BLOCK, (end - begin) * READ_BLOCK);
-}
-
-static void run_peak(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    bench *b = ctx;
-    b->n_ops[thread] += b->probes->float_fmas((end - begin) * PEAK_STEPS);
-}
 
 static double seconds_since(uint64_t start_ns)
 {
     return (double)(clock_ns() - start_ns) * 1e-9;
-}
-
-static double measure_read(bench *b)
-{
-    const size_t n = b->kv.n_bytes / READ_BLOCK;
-    const uint64_t start = clock_ns();
-    pool_for(b->c.pool, n, 1, run_read, b);
-    return (double)(n * READ_BLOCK) / seconds_since(start);
-}
-
-static double measure_peak(bench *b)
-{
-    double n_ops = 0;
-    memset(b->n_ops, 0, sizeof b->n_ops);
-    const uint64_t start = clock_ns();
-    pool_for(b->c.pool, (size_t)b->n_threads * PEAK_ITEMS, 1, run_peak, b);
-    const double seconds = seconds_since(start);
-    for (uint32_t i = 0; i < b->n_threads; i++) {
-        n_ops += b->n_ops[i];
-    }
-    return n_ops / seconds;
 }
 
 /* Bytes of keys and values per second. */
@@ -104,38 +68,38 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print_row(const bench *b, const char *what, double *rates, double *limits)
+static void print_row(const bench *b, const char *what, double *rates, double *bounds)
 {
     double fractions[MAX_ROUNDS];
     for (uint32_t i = 0; i < b->n_rounds; i++) {
-        fractions[i] = rates[i] / limits[i];
+        fractions[i] = rates[i] / bounds[i];
     }
     qsort(rates, b->n_rounds, sizeof *rates, compare);
-    qsort(limits, b->n_rounds, sizeof *limits, compare);
+    qsort(bounds, b->n_rounds, sizeof *bounds, compare);
     qsort(fractions, b->n_rounds, sizeof *fractions, compare);
     const uint32_t middle = b->n_rounds / 2;
     printf("%-8s %-5s %-7s %6u %9.1f %9.1f %8.1f %%\n", what, dtype_get(b->kv.type)->name,
-           b->c.k->name, b->depth, rates[middle] / 1e9, limits[middle] / 1e9,
+           b->c.k->name, b->depth, rates[middle] / 1e9, bounds[middle] / 1e9,
            100 * fractions[middle]);
     fflush(stdout);
 }
 
 static void bench_one(bench *b)
 {
-    double rates[MAX_ROUNDS], limits[MAX_ROUNDS];
+    double rates[MAX_ROUNDS], bounds[MAX_ROUNDS];
     const bool is_slow = strcmp(b->c.k->name, "scalar") == 0;
     for (uint32_t i = 0; i < b->n_rounds && !is_slow; i++) {
-        limits[i] = measure_read(b);
+        bounds[i] = limits_read(b->limits, LIMIT_MS);
         rates[i] = measure_decode(b);
     }
     if (!is_slow) {
-        print_row(b, "decode", rates, limits);
+        print_row(b, "decode", rates, bounds);
     }
     for (uint32_t i = 0; i < b->n_rounds; i++) {
-        limits[i] = measure_peak(b);
+        bounds[i] = limits_float_ops(b->limits, LIMIT_MS);
         rates[i] = measure_prefill(b);
     }
-    print_row(b, "prefill", rates, limits);
+    print_row(b, "prefill", rates, bounds);
 }
 
 /* Random keys and values in every layer: copies of one token's would be as fast. */
@@ -173,8 +137,7 @@ static smoe_status bench_all(bench *b, smoe_err *err)
             }
             b->c.k = kernels_get(ISAS[i]);
             b->c.panel = panel_kernels_get(strcmp(ISAS[i], "neon") == 0 ? NULL : ISAS[i]);
-            b->probes = probes_get(ISAS[i]);
-            if (b->c.panel) {
+            if (b->c.panel && limits_select(b->limits, ISAS[i])) {
                 bench_one(b);
             }
         }
@@ -211,13 +174,16 @@ int main(int argc, char **argv)
     b.scratch.token = mem_pages_alloc(token_bytes);
     smoe_status status = SMOE_NOMEM;
     if (b.q && b.out && b.scratch.threads && b.scratch.token) {
-        status = pool_new(b.n_threads, &b.c.pool, &err);
-        status = status == SMOE_OK ? bench_all(&b, &err) : status;
+        status = limits_new(NULL, b.n_threads, &b.limits, &err);
+    }
+    if (status == SMOE_OK) {
+        b.c.pool = limits_pool(b.limits);
+        status = bench_all(&b, &err);
     }
     if (status != SMOE_OK) {
         fprintf(stderr, "attention: %s\n", err.text[0] ? err.text : "not enough memory");
     }
-    pool_free(b.c.pool);
+    limits_free(b.limits);
     mem_pages_free(b.q, q_bytes);
     mem_pages_free(b.out, q_bytes);
     mem_pages_free(b.scratch.threads, threads_bytes);

@@ -3,8 +3,9 @@
  *
  * One vector: bytes of weights per second, with the weights in DRAM, beside what the same threads
  * read with plain loads. Many vectors: operations per second (2 per multiply-add) beside the peak
- * of the integer dot product or of the float multiply-add. Machines are shared and noisy, so limit
- * and kernels are measured in turns, and medians are compared.
+ * of the integer dot product or of the float multiply-add. Machines are shared and noisy, so the
+ * limit is measured before each kernel's run; the medians of rates, of limits and of fractions are
+ * printed.
  *
  * usage: kernels [--threads N] [--isa NAME] [--type NAME] [--rounds N] [--mib N] [--json] */
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 #include "base/opts.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "bench/limits.h"
 #include "bench/probes.h"
 #include "quant/kernels.h"
 #include "quant/panel.h"
@@ -28,7 +30,7 @@ static const char *const ISAS[] = {"avx512", "avx2_vnni", "avx2", "neon_dot", "n
 static const dtype TYPES[] = {DTYPE_Q8_0, DTYPE_Q6_K, DTYPE_Q5_K, DTYPE_Q4_K, DTYPE_Q4_0,
                               DTYPE_Q3_K, DTYPE_Q2_K, DTYPE_BF16, DTYPE_F16,  DTYPE_F32};
 enum { N_ISAS = sizeof(ISAS) / sizeof(ISAS[0]), N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
-enum { VECTOR_COLS = 2048, MATRIX_VECTORS = 512, MAX_ROUNDS = 99, PROBE_BLOCK = 1 << 20 };
+enum { VECTOR_COLS = 2048, MATRIX_VECTORS = 512, MAX_ROUNDS = 99, LIMIT_MS = 20 };
 
 /* Two experts' gate and up of a 30B-A3B model, then one down. */
 static const int64_t SHAPES[2][2] = {{3072, 2048}, {2048, 768}}; /* rows, cols */
@@ -38,7 +40,7 @@ typedef struct bench {
     uint64_t weight_bytes; /* of the one-vector runs */
     const char *isa, *type;
     bool json;
-    pool *pool;
+    limits *limits; /* its threads run the kernels */
     uint8_t *weights;
     float *x, *out;
     act_block *acts;
@@ -48,16 +50,13 @@ typedef struct bench {
 /* ---- one timed run over all threads ---- */
 
 typedef struct task {
+    const bench *b;
     const panel_kernels *panels;
     const kernels *plain;
-    const probes *probes;
     dtype type;
     int64_t rows, cols;
     int64_t n_x;
-    const bench *b;
-    double (*peak)(uint64_t n);
-    double n_ops[64]; /* per thread */
-    uint64_t keep[64];
+    double units; /* what is counted: bytes of weights for one vector, else operations */
 } task;
 
 static bool in_panels(dtype type)
@@ -85,61 +84,28 @@ static void run_matmul(void *ctx, size_t begin, size_t end, uint32_t thread)
     }
 }
 
-static void run_read(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    task *t = ctx;
-
-    t->keep[thread] += t->probes->read(t->b->weights + begin * PROBE_BLOCK,
-                                       (end - begin) * PROBE_BLOCK);
-}
-
-static void run_peak(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    task *t = ctx;
-
-    t->n_ops[thread] += t->peak((end - begin) * 10000);
-}
-
 static double seconds_since(uint64_t start_ns)
 {
     return (double)(clock_ns() - start_ns) * 1e-9;
 }
 
-/* Bytes per second of plain loads. */
-static double measure_read(const bench *b, const probes *p)
+/* Units per second. */
+static double measure_product(task *t)
 {
-    task t = {.probes = p, .b = b};
-    const size_t n = (size_t)(b->weight_bytes / PROBE_BLOCK);
+    const size_t n_panels = (size_t)((t->rows + PANEL_ROWS - 1) / PANEL_ROWS);
     const uint64_t start = clock_ns();
 
-    pool_for(b->pool, n, 1, run_read, &t);
-    return (double)(n * PROBE_BLOCK) / seconds_since(start);
+    pool_for(limits_pool(t->b->limits), n_panels, 8, run_matmul, t);
+    return t->units / seconds_since(start);
 }
 
-static double measure_peak(const bench *b, double (*peak)(uint64_t n))
+static double measure_limit(const task *t)
 {
-    task t = {.peak = peak, .b = b};
-    double n_ops = 0;
-    const uint64_t start = clock_ns();
+    limits *l = t->b->limits;
 
-    pool_for(b->pool, (size_t)b->n_threads * 40, 1, run_peak, &t);
-    const double seconds = seconds_since(start);
-    for (uint32_t i = 0; i < b->n_threads; i++) {
-        n_ops += t.n_ops[i];
-    }
-    return n_ops / seconds;
-}
-
-/* Seconds of one product. */
-static double measure_matmul(const bench *b, const char *isa, dtype type, int64_t rows,
-                             int64_t cols, int64_t n_x)
-{
-    task t = {.panels = panel_kernels_get(isa), .plain = kernels_get(isa), .type = type,
-              .rows = rows, .cols = cols, .n_x = n_x, .b = b};
-    const uint64_t start = clock_ns();
-
-    pool_for(b->pool, (size_t)((rows + PANEL_ROWS - 1) / PANEL_ROWS), 8, run_matmul, &t);
-    return seconds_since(start);
+    return t->n_x == 1         ? limits_read(l, LIMIT_MS)
+           : in_panels(t->type) ? limits_int_ops(l, LIMIT_MS)
+                                : limits_float_ops(l, LIMIT_MS);
 }
 
 /* ---- data ---- */
@@ -206,67 +172,56 @@ static bool wants(const bench *b, dtype type, int isa)
     const bool runs = in_panels(type) ? panel_kernels_get(ISAS[isa]) != NULL
                                       : kernels_get(ISAS[isa]) != NULL &&
                                             strcmp(kernels_get(ISAS[isa])->name, ISAS[isa]) == 0;
-    return runs && probes_get(ISAS[isa]) != NULL &&
-           (b->isa == NULL || strcmp(b->isa, ISAS[isa]) == 0);
+    return runs && (b->isa == NULL || strcmp(b->isa, ISAS[isa]) == 0);
 }
 
-static void print_row(const bench *b, const char *kind, dtype type, int isa, int64_t rows,
-                      int64_t cols, double rate, double limit, double cycles)
+/* What one kernel reached in each round. */
+typedef struct samples {
+    double rates[MAX_ROUNDS], limits[MAX_ROUNDS], fractions[MAX_ROUNDS];
+} samples;
+
+static void print_row(const task *t, int isa, samples *s)
 {
-    const char *name = dtype_get(type)->name;
+    const bench *b = t->b;
+    const char *kind = t->n_x == 1 ? "vector" : "matrix", *name = dtype_get(t->type)->name;
+    const double rate = median(s->rates, b->n_rounds), limit = median(s->limits, b->n_rounds);
+    const double fraction = median(s->fractions, b->n_rounds);
+    const double products = (double)t->rows * (double)t->cols * (double)t->n_x;
+    const double cycles = b->hz * b->n_threads * t->units / rate / products;
 
     if (b->json) {
         printf("{\"kind\":\"%s\",\"type\":\"%s\",\"isa\":\"%s\",\"threads\":%u,\"rows\":%lld,"
                "\"cols\":%lld,\"giga_per_s\":%.2f,\"limit\":%.2f,\"fraction\":%.3f,"
                "\"cycles_per_weight\":%.5f}\n",
-               kind, name, ISAS[isa], b->n_threads, (long long)rows, (long long)cols, rate / 1e9,
-               limit / 1e9, rate / limit, cycles);
+               kind, name, ISAS[isa], b->n_threads, (long long)t->rows, (long long)t->cols,
+               rate / 1e9, limit / 1e9, fraction, cycles);
     } else {
         printf("%-7s %-5s %-9s %6lld x %-5lld %9.1f %9.1f %7.1f %% %10.4f\n", kind, name, ISAS[isa],
-               (long long)rows, (long long)cols, rate / 1e9, limit / 1e9, 100 * rate / limit,
+               (long long)t->rows, (long long)t->cols, rate / 1e9, limit / 1e9, 100 * fraction,
                cycles);
     }
     fflush(stdout);
 }
 
-static bool bench_vector(const bench *b, dtype type)
+/* Plain C is far from any limit: a part will do. */
+static task task_of(const bench *b, dtype type, int isa, int64_t rows, int64_t cols, int64_t n_x)
 {
-    static double seconds[N_ISAS][MAX_ROUNDS], reads[MAX_ROUNDS];
-    const uint64_t row_bytes = dtype_row_bytes(type, VECTOR_COLS);
-    const int64_t all = (int64_t)(b->weight_bytes / row_bytes / PANEL_ROWS * PANEL_ROWS);
-    int64_t rows[N_ISAS];
-    const probes *p = probes_get(panel_kernels_get(NULL)->name);
+    const bool is_slow = strcmp(ISAS[isa], "scalar") == 0;
+    task t = {b, panel_kernels_get(ISAS[isa]), kernels_get(ISAS[isa]), type, rows, cols, n_x, 0};
 
-    if (!fill_weights(b, type, VECTOR_COLS, b->weight_bytes)) {
-        return false;
+    if (n_x == 1) {
+        t.rows = is_slow ? rows / 64 : rows;
+        t.units = (double)t.rows * (double)dtype_row_bytes(type, (uint64_t)cols);
+    } else {
+        t.n_x = is_slow ? 4 : n_x;
+        t.units = 2.0 * (double)rows * (double)cols * (double)t.n_x;
     }
-    fill_x(b, VECTOR_COLS);
-    for (uint32_t round = 0; round < b->n_rounds; round++) {
-        for (int i = 0; i < N_ISAS; i++) {
-            if (wants(b, type, i)) { /* plain C is far from any limit: a part will do */
-                rows[i] = strcmp(ISAS[i], "scalar") == 0 ? all / 64 : all;
-                seconds[i][round] = measure_matmul(b, ISAS[i], type, rows[i], VECTOR_COLS, 1);
-            }
-        }
-        reads[round] = measure_read(b, p);
-    }
-    const double limit = median(reads, b->n_rounds);
-    for (int i = 0; i < N_ISAS; i++) {
-        if (wants(b, type, i)) {
-            const double s = median(seconds[i], b->n_rounds);
-            const double weights = (double)rows[i] * VECTOR_COLS;
-            print_row(b, "vector", type, i, rows[i], VECTOR_COLS,
-                      (double)rows[i] * (double)row_bytes / s, limit,
-                      s * b->hz * b->n_threads / weights);
-        }
-    }
-    return true;
+    return t;
 }
 
-static bool bench_matrix(const bench *b, dtype type, int64_t rows, int64_t cols)
+static bool bench_product(const bench *b, dtype type, int64_t rows, int64_t cols, int64_t n_x)
 {
-    static double seconds[N_ISAS][MAX_ROUNDS], peaks[N_ISAS][MAX_ROUNDS];
-    int64_t n_x[N_ISAS];
+    static samples all[N_ISAS];
 
     if (!fill_weights(b, type, cols, dtype_matrix_bytes(type, (uint64_t)rows, (uint64_t)cols))) {
         return false;
@@ -274,24 +229,29 @@ static bool bench_matrix(const bench *b, dtype type, int64_t rows, int64_t cols)
     fill_x(b, cols);
     for (uint32_t round = 0; round < b->n_rounds; round++) {
         for (int i = 0; i < N_ISAS; i++) {
-            if (!wants(b, type, i)) {
-                continue;
+            if (wants(b, type, i) && limits_select(b->limits, ISAS[i])) {
+                task t = task_of(b, type, i, rows, cols, n_x);
+                all[i].limits[round] = measure_limit(&t);
+                all[i].rates[round] = measure_product(&t);
+                all[i].fractions[round] = all[i].rates[round] / all[i].limits[round];
             }
-            const probes *p = probes_get(ISAS[i]);
-            n_x[i] = strcmp(ISAS[i], "scalar") == 0 ? 4 : MATRIX_VECTORS;
-            seconds[i][round] = measure_matmul(b, ISAS[i], type, rows, cols, n_x[i]);
-            peaks[i][round] = measure_peak(b, in_panels(type) ? p->int_dots : p->float_fmas);
         }
     }
     for (int i = 0; i < N_ISAS; i++) {
         if (wants(b, type, i)) {
-            const double s = median(seconds[i], b->n_rounds);
-            const double products = (double)rows * (double)cols * (double)n_x[i];
-            print_row(b, "matrix", type, i, rows, cols, 2 * products / s,
-                      median(peaks[i], b->n_rounds), s * b->hz * b->n_threads / products);
+            const task t = task_of(b, type, i, rows, cols, n_x);
+            print_row(&t, i, &all[i]);
         }
     }
     return true;
+}
+
+/* As many rows as fill the memory for weights. */
+static bool bench_vector(const bench *b, dtype type)
+{
+    const uint64_t panel = PANEL_ROWS * dtype_row_bytes(type, VECTOR_COLS);
+
+    return bench_product(b, type, (int64_t)(b->weight_bytes / panel * PANEL_ROWS), VECTOR_COLS, 1);
 }
 
 static bool bench_all(const bench *b)
@@ -312,7 +272,8 @@ static bool bench_all(const bench *b)
                 continue;
             }
             ok = kind == 0 ? bench_vector(b, TYPES[t])
-                           : bench_matrix(b, TYPES[t], SHAPES[kind - 1][0], SHAPES[kind - 1][1]);
+                           : bench_product(b, TYPES[t], SHAPES[kind - 1][0], SHAPES[kind - 1][1],
+                                           MATRIX_VECTORS);
         }
     }
     return ok;
@@ -361,7 +322,7 @@ int main(int argc, char **argv)
     b.acts = mem_pages_alloc(acts_bytes);
     b.out = mem_pages_alloc(out_bytes);
     bool ok = b.weights != NULL && b.x != NULL && b.acts != NULL && b.out != NULL &&
-              pool_new(b.n_threads, &b.pool, &err) == SMOE_OK;
+              limits_new(NULL, b.n_threads, &b.limits, &err) == SMOE_OK;
     if (ok) {
         b.hz = core_hz();
         ok = bench_all(&b);
@@ -370,7 +331,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "kernels: not enough memory for %u MiB of weights and %u threads\n", mib,
                 b.n_threads);
     }
-    pool_free(b.pool);
+    limits_free(b.limits);
     mem_pages_free(b.weights, b.weight_bytes);
     mem_pages_free(b.x, x_bytes);
     mem_pages_free(b.acts, acts_bytes);

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/pool.h"
 #include "bench/probes.h"
 #include "quant/kernels.h"
 #include "quant/panel.h"
@@ -15,7 +14,7 @@ enum {
     READ_BLOCK = 1 << 20,
     PEAK_ITEMS = 40,        /* per thread, so that a thread that was held up is helped */
     PEAK_ROUNDS = 20000,
-    MEASURE_NS = 100 * 1000 * 1000
+    MEASURE_MS = 100
 };
 
 typedef struct thread_sums {
@@ -43,20 +42,27 @@ static smoe_status take_memory(limits *l, uint32_t n_threads, smoe_err *err)
     return pool_new(n_threads, &l->pool, err);
 }
 
-smoe_status limits_new(const char *isa, uint32_t n_threads, limits **out, smoe_err *err)
+bool limits_select(limits *l, const char *isa)
 {
     if (!kernels_get(isa)) {
-        return err_set(err, SMOE_USAGE, "this processor has no kernel set \"%s\"", isa);
+        return false;
     }
     const panel_kernels *asked = panel_kernels_get(isa);
-    if (!asked) {
-        asked = panel_kernels_get("avx2"); /* as the engine does: "avx512" needs VNNI here */
-    }
+    /* as the engine does: "avx512" needs VNNI here */
+    l->peaks = probes_get(asked ? asked->name : "avx2");
+    return true;
+}
+
+smoe_status limits_new(const char *isa, uint32_t n_threads, limits **out, smoe_err *err)
+{
     limits *l = mem_calloc(1, sizeof *l);
     if (!l) {
         return err_nomem(err, "the limits", sizeof *l);
     }
-    l->peaks = probes_get(asked->name);
+    if (!limits_select(l, isa)) {
+        mem_free(l);
+        return err_set(err, SMOE_USAGE, "this processor has no kernel set \"%s\"", isa);
+    }
     l->reads = probes_get(panel_kernels_get(NULL)->name);
     smoe_status status = take_memory(l, n_threads, err);
     if (status != SMOE_OK) {
@@ -78,6 +84,11 @@ void limits_free(limits *l)
     mem_free(l);
 }
 
+pool *limits_pool(const limits *l)
+{
+    return l->pool;
+}
+
 static void read_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     limits *l = ctx;
@@ -96,19 +107,18 @@ static double seconds_since(uint64_t start_ns)
     return (double)(clock_ns() - start_ns) * 1e-9;
 }
 
-/* Each limit is an average over MEASURE_NS: shorter ones jump on machines that others use too. */
-static double measure_read(limits *l)
+double limits_read(limits *l, uint32_t ms)
 {
     uint64_t start_ns = clock_ns();
     double n_bytes = 0;
     do {
         pool_for(l->pool, READ_BYTES / READ_BLOCK, 1, read_range, l);
         n_bytes += READ_BYTES;
-    } while (clock_ns() - start_ns < MEASURE_NS);
+    } while (seconds_since(start_ns) * 1000 < ms);
     return n_bytes / seconds_since(start_ns);
 }
 
-static double measure_peak(limits *l, double (*peak)(uint64_t n))
+static double measure_peak(limits *l, double (*peak)(uint64_t n), uint32_t ms)
 {
     uint32_t n_threads = pool_n_threads(l->pool);
     double n_ops = 0;
@@ -119,7 +129,7 @@ static double measure_peak(limits *l, double (*peak)(uint64_t n))
     uint64_t start_ns = clock_ns();
     do {
         pool_for(l->pool, (size_t)n_threads * PEAK_ITEMS, 1, peak_range, l);
-    } while (clock_ns() - start_ns < MEASURE_NS);
+    } while (seconds_since(start_ns) * 1000 < ms);
     double seconds = seconds_since(start_ns);
     for (uint32_t i = 0; i < n_threads; i++) {
         n_ops += l->sums[i].n_ops;
@@ -127,11 +137,21 @@ static double measure_peak(limits *l, double (*peak)(uint64_t n))
     return n_ops / seconds;
 }
 
+double limits_int_ops(limits *l, uint32_t ms)
+{
+    return measure_peak(l, l->peaks->int_dots, ms);
+}
+
+double limits_float_ops(limits *l, uint32_t ms)
+{
+    return measure_peak(l, l->peaks->float_fmas, ms);
+}
+
 limit_rates limits_measure(limits *l)
 {
     return (limit_rates){
-        .read_bytes_s = measure_read(l),
-        .int_ops_s = measure_peak(l, l->peaks->int_dots),
-        .float_ops_s = measure_peak(l, l->peaks->float_fmas),
+        .read_bytes_s = limits_read(l, MEASURE_MS),
+        .int_ops_s = limits_int_ops(l, MEASURE_MS),
+        .float_ops_s = limits_float_ops(l, MEASURE_MS),
     };
 }
