@@ -9,8 +9,9 @@
 
 #include "quant/blocks.h"
 
-static void dequantize_q4_0(const block_q4_0 *b, float *y)
+static void dequantize_q4_0(const void *block, float *y)
 {
+    const block_q4_0 *b = block;
     const float d = f16_to_f32(half_get(b->d));
 
     for (int e = 0; e < Q4_0_ELEMS; e++) {
@@ -18,8 +19,9 @@ static void dequantize_q4_0(const block_q4_0 *b, float *y)
     }
 }
 
-static void dequantize_q8_0(const block_q8_0 *b, float *y)
+static void dequantize_q8_0(const void *block, float *y)
 {
+    const block_q8_0 *b = block;
     const float d = f16_to_f32(half_get(b->d));
 
     for (int e = 0; e < Q8_0_ELEMS; e++) {
@@ -27,8 +29,9 @@ static void dequantize_q8_0(const block_q8_0 *b, float *y)
     }
 }
 
-static void dequantize_q2_K(const block_q2_K *b, float *y)
+static void dequantize_q2_K(const void *block, float *y)
 {
+    const block_q2_K *b = block;
     const float d = f16_to_f32(half_get(b->d));
     const float dmin = f16_to_f32(half_get(b->dmin));
 
@@ -42,8 +45,9 @@ static void dequantize_q2_K(const block_q2_K *b, float *y)
     }
 }
 
-static void dequantize_q3_K(const block_q3_K *b, float *y)
+static void dequantize_q3_K(const void *block, float *y)
 {
+    const block_q3_K *b = block;
     const float d = f16_to_f32(half_get(b->d));
 
     for (int e = 0; e < QK_K; e++) {
@@ -54,8 +58,9 @@ static void dequantize_q3_K(const block_q3_K *b, float *y)
     }
 }
 
-static void dequantize_q4_K(const block_q4_K *b, float *y)
+static void dequantize_q4_K(const void *block, float *y)
 {
+    const block_q4_K *b = block;
     const float d = f16_to_f32(half_get(b->d));
     const float dmin = f16_to_f32(half_get(b->dmin));
 
@@ -68,8 +73,9 @@ static void dequantize_q4_K(const block_q4_K *b, float *y)
     }
 }
 
-static void dequantize_q5_K(const block_q5_K *b, float *y)
+static void dequantize_q5_K(const void *block, float *y)
 {
+    const block_q5_K *b = block;
     const float d = f16_to_f32(half_get(b->d));
     const float dmin = f16_to_f32(half_get(b->dmin));
 
@@ -83,8 +89,9 @@ static void dequantize_q5_K(const block_q5_K *b, float *y)
     }
 }
 
-static void dequantize_q6_K(const block_q6_K *b, float *y)
+static void dequantize_q6_K(const void *block, float *y)
 {
+    const block_q6_K *b = block;
     const float d = f16_to_f32(half_get(b->d));
 
     for (int e = 0; e < QK_K; e++) {
@@ -94,84 +101,48 @@ static void dequantize_q6_K(const block_q6_K *b, float *y)
     }
 }
 
-static void dequantize_halves(const uint8_t *x, float *y, int64_t n, float (*to_f32)(uint16_t))
+/* Plain types: blocks of one. */
+static void dequantize_f32(const void *x, float *y)
 {
-    for (int64_t i = 0; i < n; i++) {
-        y[i] = to_f32(half_get(x + 2 * i));
-    }
+    memcpy(y, x, sizeof *y);
 }
+
+static void dequantize_f16(const void *x, float *y)
+{
+    *y = f16_to_f32(half_get(x));
+}
+
+static void dequantize_bf16(const void *x, float *y)
+{
+    *y = bf16_to_f32(half_get(x));
+}
+
+typedef void block_dequantizer(const void *block, float *y);
+
+static block_dequantizer *const DEQUANTIZERS[] = {
+    [DTYPE_F32] = dequantize_f32, [DTYPE_F16] = dequantize_f16,
+    [DTYPE_BF16] = dequantize_bf16, [DTYPE_Q4_0] = dequantize_q4_0,
+    [DTYPE_Q8_0] = dequantize_q8_0, [DTYPE_Q2_K] = dequantize_q2_K,
+    [DTYPE_Q3_K] = dequantize_q3_K, [DTYPE_Q4_K] = dequantize_q4_K,
+    [DTYPE_Q5_K] = dequantize_q5_K, [DTYPE_Q6_K] = dequantize_q6_K,
+};
 
 bool quant_supported(dtype type)
 {
-    switch (type) {
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-    case DTYPE_Q4_0:
-    case DTYPE_Q8_0:
-    case DTYPE_Q2_K:
-    case DTYPE_Q3_K:
-    case DTYPE_Q4_K:
-    case DTYPE_Q5_K:
-    case DTYPE_Q6_K:
-        return true;
-    default:
-        return false;
-    }
+    return (size_t)type < sizeof DEQUANTIZERS / sizeof *DEQUANTIZERS && DEQUANTIZERS[type] != NULL;
 }
 
 void dequantize_row_ref(dtype type, const void *x, float *y, int64_t n)
 {
-    switch (type) {
-    case DTYPE_F32:
-        if (n > 0) {
-            memcpy(y, x, (size_t)n * sizeof(float));
-        }
-        break;
-    case DTYPE_F16:
-        dequantize_halves(x, y, n, f16_to_f32);
-        break;
-    case DTYPE_BF16:
-        dequantize_halves(x, y, n, bf16_to_f32);
-        break;
-    case DTYPE_Q4_0:
-        for (int64_t i = 0; i < n / Q4_0_ELEMS; i++) {
-            dequantize_q4_0((const block_q4_0 *)x + i, y + i * Q4_0_ELEMS);
-        }
-        break;
-    case DTYPE_Q8_0:
-        for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
-            dequantize_q8_0((const block_q8_0 *)x + i, y + i * Q8_0_ELEMS);
-        }
-        break;
-    case DTYPE_Q2_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            dequantize_q2_K((const block_q2_K *)x + i, y + i * QK_K);
-        }
-        break;
-    case DTYPE_Q3_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            dequantize_q3_K((const block_q3_K *)x + i, y + i * QK_K);
-        }
-        break;
-    case DTYPE_Q4_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            dequantize_q4_K((const block_q4_K *)x + i, y + i * QK_K);
-        }
-        break;
-    case DTYPE_Q5_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            dequantize_q5_K((const block_q5_K *)x + i, y + i * QK_K);
-        }
-        break;
-    case DTYPE_Q6_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            dequantize_q6_K((const block_q6_K *)x + i, y + i * QK_K);
-        }
-        break;
-    default: /* not quant_supported: never numbers that look right */
+    if (!quant_supported(type)) { /* never numbers that look right */
         for (int64_t i = 0; i < n; i++) {
             y[i] = NAN;
         }
+        return;
+    }
+    const dtype_info *info = dtype_get(type);
+    const int64_t n_blocks = n / info->block_elems;
+    for (int64_t i = 0; i < n_blocks; i++) {
+        DEQUANTIZERS[type]((const uint8_t *)x + i * info->block_bytes, y + i * info->block_elems);
     }
 }

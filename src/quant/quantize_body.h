@@ -82,8 +82,9 @@ static inline v16 q8_levels(v16 v)
     return v16_select(v16_lt(v, zero), v16_sub(zero, level), level);
 }
 
-static void quantize_q8_0(const float *x, block_q8_0 *b)
+static void quantize_q8_0(const float *x, void *block)
 {
+    block_q8_0 *b = block;
     uint32_t max_bits = 0; /* of floats without sign, the larger has the larger bits */
     float abs_max;
 
@@ -166,8 +167,9 @@ static void q6_fit_lanes(const float *x, q6_fit *fit)
     v16_store(fit->inverse, v16_select(is_tiny, zero, best_inverse));
 }
 
-static void quantize_q6_K(const float *x, block_q6_K *b)
+static void quantize_q6_K(const float *x, void *block)
 {
+    block_q6_K *b = block;
     _Alignas(CACHE_LINE) float lanes[QK_K];
     uint8_t q[QK_K];
     q6_fit fit;
@@ -311,8 +313,9 @@ static inline void affine_requantize(const affine *a, const float *x, float scal
     }
 }
 
-static void quantize_q2_K(const float *x, block_q2_K *b)
+static void quantize_q2_K(const float *x, void *block)
 {
+    block_q2_K *b = block;
     _Alignas(CACHE_LINE) float lanes[QK_K], weights[QK_K];
     float scales[Q2_N_GROUPS], mins[Q2_N_GROUPS];
     uint8_t q[QK_K];
@@ -443,22 +446,16 @@ static void quantize_row(dtype type, const float *x, void *y, int64_t n)
         quantize_halves(x, y, n, quantize_bf16);
         break;
     case DTYPE_Q8_0:
-        for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
-            quantize_q8_0(x + i * Q8_0_ELEMS, (block_q8_0 *)y + i);
-        }
+        quantize_blocks(type, quantize_q8_0, x, y, n);
         break;
     case DTYPE_Q2_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q2_K(x + i * QK_K, (block_q2_K *)y + i);
-        }
+        quantize_blocks(type, quantize_q2_K, x, y, n);
         break;
     case DTYPE_Q4_K:
         quantize_row_q4_K(x, y, n / QK_K);
         break;
     case DTYPE_Q6_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q6_K(x + i * QK_K, (block_q6_K *)y + i);
-        }
+        quantize_blocks(type, quantize_q6_K, x, y, n);
         break;
     default: /* f32, and what has no fast form */
         quantize_row_ref(type, x, y, n);

@@ -43,6 +43,20 @@ typedef struct affine {
 static const affine AFFINE_Q2_K = {Q2_GROUP, 3, 15, -0.5f, true};
 static const affine AFFINE_Q4_K = {Q4_GROUP, 15, 20, -1.0f, false};
 
+/* As many weights as a block of the type has -> one block. */
+typedef void block_quantizer(const float *x, void *block);
+
+static inline void quantize_blocks(dtype type, block_quantizer *quantize, const float *x, void *y,
+                                   int64_t n)
+{
+    const dtype_info *info = dtype_get(type);
+    const int64_t n_blocks = n / info->block_elems;
+
+    for (int64_t i = 0; i < n_blocks; i++) {
+        quantize(x + i * info->block_elems, (uint8_t *)y + i * info->block_bytes);
+    }
+}
+
 /* Rounds to nearest, ties to even. Outside +-4194303, and of a NaN, the result is some integer;
  * every caller clamps or masks. */
 static inline int nearest_int(float v)

@@ -31,8 +31,9 @@ static bool all_finite(const float *x, int n)
 
 /* ---- q8_0 ---- */
 
-static void quantize_q8_0(const float *x, block_q8_0 *b)
+static void quantize_q8_0(const float *x, void *block)
 {
+    block_q8_0 *b = block;
     float abs_max = 0;
 
     if (!all_finite(x, Q8_0_ELEMS)) {
@@ -55,8 +56,9 @@ static void quantize_q8_0(const float *x, block_q8_0 *b)
 
 /* ---- q4_0: the extreme weight gets level -8 ---- */
 
-static void quantize_q4_0(const float *x, block_q4_0 *b)
+static void quantize_q4_0(const float *x, void *block)
 {
+    block_q4_0 *b = block;
     float abs_max = 0, extreme = 0;
 
     memset(b, 0, sizeof(*b));
@@ -140,8 +142,9 @@ static float q6_fit_group(const float *x, uint8_t *q)
     return scale;
 }
 
-static void quantize_q6_K(const float *x, block_q6_K *b)
+static void quantize_q6_K(const float *x, void *block)
 {
+    block_q6_K *b = block;
     uint8_t q[QK_K];
     float scales[Q6_N_GROUPS];
 
@@ -237,8 +240,9 @@ static void q3_put_scale(uint8_t scales[12], int g, int scale)
     scales[8 + g % 4] |= (uint8_t)(scale >> 4 << 2 * (g / 4));
 }
 
-static void quantize_q3_K(const float *x, block_q3_K *b)
+static void quantize_q3_K(const float *x, void *block)
 {
+    block_q3_K *b = block;
     uint8_t q[QK_K];
     float scales[QK_K / Q3_GROUP];
     float abs_max = 0, extreme = 0;
@@ -380,8 +384,9 @@ static void affine_requantize(const affine *a, const float *x, float scale, floa
     }
 }
 
-static void quantize_q2_K(const float *x, block_q2_K *b)
+static void quantize_q2_K(const float *x, void *block)
 {
+    block_q2_K *b = block;
     uint8_t q[QK_K];
     float weights[Q2_GROUP], scales[Q2_N_GROUPS], mins[Q2_N_GROUPS];
 
@@ -434,8 +439,9 @@ static bool q4_K_fit(const affine *a, const float *x, block_q4_K *b, uint8_t q[Q
     return true;
 }
 
-static void quantize_q4_K(const float *x, block_q4_K *b)
+static void quantize_q4_K(const float *x, void *block)
 {
+    block_q4_K *b = block;
     uint8_t q[QK_K];
 
     if (q4_K_fit(&AFFINE_Q4_K, x, b, q)) {
@@ -443,8 +449,9 @@ static void quantize_q4_K(const float *x, block_q4_K *b)
     }
 }
 
-static void quantize_q5_K(const float *x, block_q5_K *b)
+static void quantize_q5_K(const float *x, void *block)
 {
+    block_q5_K *b = block;
     uint8_t q[QK_K];
     block_q4_K head; /* the same up to the levels */
 
@@ -457,65 +464,36 @@ static void quantize_q5_K(const float *x, block_q5_K *b)
     }
 }
 
+/* ---- plain types: blocks of one ---- */
+
+static void quantize_f32(const float *x, void *y)
+{
+    memcpy(y, x, sizeof *x);
+}
+
+static void quantize_f16(const float *x, void *y)
+{
+    half_put(y, f16_from_f32(*x));
+}
+
+static void quantize_bf16(const float *x, void *y)
+{
+    half_put(y, bf16_from_f32(*x));
+}
+
 /* ---- rows ---- */
 
-static void quantize_halves(const float *x, uint8_t *y, int64_t n, uint16_t (*from_f32)(float))
-{
-    for (int64_t i = 0; i < n; i++) {
-        half_put(y + 2 * i, from_f32(x[i]));
-    }
-}
+static block_quantizer *const QUANTIZERS[] = {
+    [DTYPE_F32] = quantize_f32, [DTYPE_F16] = quantize_f16,
+    [DTYPE_BF16] = quantize_bf16, [DTYPE_Q4_0] = quantize_q4_0,
+    [DTYPE_Q8_0] = quantize_q8_0, [DTYPE_Q2_K] = quantize_q2_K,
+    [DTYPE_Q3_K] = quantize_q3_K, [DTYPE_Q4_K] = quantize_q4_K,
+    [DTYPE_Q5_K] = quantize_q5_K, [DTYPE_Q6_K] = quantize_q6_K,
+};
 
 void quantize_row_ref(dtype type, const float *x, void *y, int64_t n)
 {
-    switch (type) {
-    case DTYPE_F32:
-        if (n > 0) {
-            memcpy(y, x, (size_t)n * sizeof(float));
-        }
-        break;
-    case DTYPE_F16:
-        quantize_halves(x, y, n, f16_from_f32);
-        break;
-    case DTYPE_BF16:
-        quantize_halves(x, y, n, bf16_from_f32);
-        break;
-    case DTYPE_Q4_0:
-        for (int64_t i = 0; i < n / Q4_0_ELEMS; i++) {
-            quantize_q4_0(x + i * Q4_0_ELEMS, (block_q4_0 *)y + i);
-        }
-        break;
-    case DTYPE_Q8_0:
-        for (int64_t i = 0; i < n / Q8_0_ELEMS; i++) {
-            quantize_q8_0(x + i * Q8_0_ELEMS, (block_q8_0 *)y + i);
-        }
-        break;
-    case DTYPE_Q2_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q2_K(x + i * QK_K, (block_q2_K *)y + i);
-        }
-        break;
-    case DTYPE_Q3_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q3_K(x + i * QK_K, (block_q3_K *)y + i);
-        }
-        break;
-    case DTYPE_Q4_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q4_K(x + i * QK_K, (block_q4_K *)y + i);
-        }
-        break;
-    case DTYPE_Q5_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q5_K(x + i * QK_K, (block_q5_K *)y + i);
-        }
-        break;
-    case DTYPE_Q6_K:
-        for (int64_t i = 0; i < n / QK_K; i++) {
-            quantize_q6_K(x + i * QK_K, (block_q6_K *)y + i);
-        }
-        break;
-    default: /* not quant_supported: nothing is written; the caller has asked before */
-        break;
+    if (quant_supported(type)) {
+        quantize_blocks(type, QUANTIZERS[type], x, y, n);
     }
 }
