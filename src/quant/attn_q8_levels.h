@@ -10,24 +10,18 @@
 #include "quant/act.h"
 #include "quant/attn_q8.h"
 
-/* Levels are made so many at a time: next to 1.5 * 2^23 the floats are the integers, and adding
- * rounds to nearest, ties to even. */
-enum { ATTN_Q8_STEP = 16 };
+/* Next to 1.5 * 2^23 the floats are the integers: adding rounds to nearest, ties to even. */
 #define ATTN_Q8_SHIFT 12582912.0f
 #define ATTN_Q8_SHIFT_BITS 0x4b400000
 
-static inline void attn_q8_levels(const float scaled[ATTN_Q8_STEP], int16_t levels[ATTN_Q8_STEP])
+/* One element per turn of a plain loop: cut into pieces of 16, gcc 12 multiplies one by one. */
+static inline int16_t attn_q8_level(float scaled)
 {
-    float shifted[ATTN_Q8_STEP];
-    int32_t bits[ATTN_Q8_STEP];
+    const float shifted = scaled + ATTN_Q8_SHIFT;
+    int32_t bits;
 
-    for (int i = 0; i < ATTN_Q8_STEP; i++) {
-        shifted[i] = scaled[i] + ATTN_Q8_SHIFT;
-    }
-    memcpy(bits, shifted, sizeof(bits));
-    for (int i = 0; i < ATTN_Q8_STEP; i++) {
-        levels[i] = (int16_t)(bits[i] - ATTN_Q8_SHIFT_BITS);
-    }
+    memcpy(&bits, &shifted, sizeof(bits));
+    return (int16_t)(bits - ATTN_Q8_SHIFT_BITS);
 }
 
 /* The largest magnitude; infinite or NaN when any is. Magnitudes are compared as bits. */
@@ -46,7 +40,6 @@ static inline float attn_q8_max(const float *x, int64_t n)
     return f;
 }
 
-/* d is a multiple of 16. */
 static inline void attn_q8_quantize_row(const float *x, int64_t d, int16_t *levels, float *scale)
 {
     const float max = attn_q8_max(x, d);
@@ -58,12 +51,8 @@ static inline void attn_q8_quantize_row(const float *x, int64_t d, int16_t *leve
     }
     const float inverse = ATTN_Q8_MAX / max;
     *scale = max / ATTN_Q8_MAX;
-    for (int64_t i = 0; i < d; i += ATTN_Q8_STEP) {
-        float scaled[ATTN_Q8_STEP];
-        for (int e = 0; e < ATTN_Q8_STEP; e++) {
-            scaled[e] = x[i + e] * inverse;
-        }
-        attn_q8_levels(scaled, levels + i);
+    for (int64_t i = 0; i < d; i++) {
+        levels[i] = attn_q8_level(x[i] * inverse);
     }
 }
 
@@ -79,21 +68,14 @@ static inline float attn_q8_multipliers(float *scales, int64_t n)
     return isfinite(max) ? max / ATTN_Q8_MAX : NAN;
 }
 
-/* w [n, rounded up to 16]: past n zeros. */
+/* w [n, rounded up to a whole tile]: past n zeros. */
 static inline void attn_q8_weights(const float *p, const float *t, int64_t n, int16_t *w)
 {
-    for (int64_t j = 0; j < n; j += ATTN_Q8_STEP) {
-        float scaled[ATTN_Q8_STEP] = {0};
-        if (n - j >= ATTN_Q8_STEP) {
-            for (int e = 0; e < ATTN_Q8_STEP; e++) {
-                scaled[e] = p[j + e] * t[j + e];
-            }
-        } else {
-            for (int e = 0; e < n - j; e++) {
-                scaled[e] = p[j + e] * t[j + e];
-            }
-        }
-        attn_q8_levels(scaled, w + j);
+    for (int64_t j = 0; j < n; j++) {
+        w[j] = attn_q8_level(p[j] * t[j]);
+    }
+    for (int64_t j = n; j % ATTN_Q8_POSITIONS != 0; j++) {
+        w[j] = 0;
     }
 }
 
