@@ -7,7 +7,10 @@
 #include "quant/attn_q8_levels.h"
 
 /* Rows of a tile; TILE_PANELS panels wide. */
-enum { Q8_ROWS = TILE_PANELS == 2 ? 8 : 4 };
+enum {
+    Q8_ROWS = TILE_PANELS == 2 ? 8 : 4,
+    Q8_AHEAD = 4, /* panels of keys that are asked for ahead; a block's last ask for the next */
+};
 
 /* Keeps a compiler from making one address per row and step, and spilling them all. */
 #define Q8_OPAQUE(pointer) __asm__("" : "+r"(pointer))
@@ -110,9 +113,14 @@ static void attn_q8_scores(const void *keys, attn_q8_query q, int64_t n_rows, in
 {
     const size_t panel_bytes = (size_t)(d / ATTN_Q8_DIMS) * ATTN_Q8_TILE_BYTES;
 
+    /* Two panels by turns is a pattern that hardware does not see through; an address past the keys
+     * does nothing. */
     for (int64_t i = 0; i < n_tiles; i += TILE_PANELS) {
         const uint8_t *panel = (const uint8_t *)keys + (size_t)i * panel_bytes;
         int64_t r = 0;
+        for (size_t at = 0; at < TILE_PANELS * panel_bytes; at += 64) {
+            __builtin_prefetch(panel + Q8_AHEAD * panel_bytes + at);
+        }
         for (; r + Q8_ROWS <= n_rows; r += Q8_ROWS) {
             const attn_q8_query some = {q.levels + r * d, q.d + r};
             q8_scores_tile(Q8_ROWS, panel, n_tiles - i, some, d, scores + r * stride + LANES * i,
