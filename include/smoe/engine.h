@@ -26,6 +26,9 @@ typedef struct smoe_engine_params {
     uint64_t mem_limit_bytes;  /* 0 = what the machine offers */
     smoe_kv_type kv_type;
     uint32_t n_workers;        /* reads in flight at once; 0 = what is fastest here */
+    const char *io;            /* uring or threads, direct or buffered, or one of each as in
+                                * "uring,direct", refused where it cannot be had; NULL = what is
+                                * fastest here */
     void *ctx;                 /* of the following, which may be NULL */
     void (*log)(void *ctx, const char *sentence); /* what was chosen, while opening */
     /* While all experts are loaded, in bytes; false ends it with SMOE_CANCELLED. */

@@ -24,13 +24,15 @@ smoe_status experts_open(experts *x, const experts_params *p, smoe_err *err)
     *x = (experts){.io = p->io};
     for (;;) {
         smoe_status status = open_source(x, p, err);
-        if (status != SMOE_UNSUPPORTED || (x->io.kind == AIO_THREADS && !x->io.direct)) {
+        if (status != SMOE_UNSUPPORTED) {
             return status;
         }
-        if (x->io.kind == AIO_URING) {
+        if (x->io.kind == AIO_URING && !p->wish.has_kind) {
             x->io.kind = AIO_THREADS;
-        } else {
+        } else if (x->io.direct && !p->wish.has_mode) {
             x->io.direct = false;
+        } else {
+            return status;
         }
     }
 }

@@ -5,13 +5,14 @@
 
 #include "cache/expert_cache.h"
 #include "cache/expert_resident.h"
-#include "cache/io_trial.h"
+#include "cache/io_wish.h"
 
 typedef struct experts_params {
     const vault *vault; /* borrowed */
     pool *pool;         /* borrowed while opening */
     uint32_t n_slots;   /* the number of records or more: all of them, loaded while opening */
     io_mode io;
+    io_wish wish;       /* io keeps to it */
     bool (*progress)(void *ctx, uint64_t n_done, uint64_t n_total); /* of loading; may be NULL */
     void *ctx;
 } experts_params;
@@ -24,7 +25,8 @@ typedef struct experts {
     expert_resident resident;
 } experts;
 
-/* Where the system refuses io_uring, threads read; where it refuses direct reads, buffered ones. */
+/* Where the system refuses io_uring, threads read; where it refuses direct reads, buffered ones;
+ * SMOE_UNSUPPORTED where the wish forbids that. */
 smoe_status experts_open(experts *x, const experts_params *p, smoe_err *err);
 void experts_close(experts *x);
 

@@ -7,7 +7,8 @@
  *
  * A mechanism or mode that the system refuses drops out with its sentence; one whose reads fail
  * drops out without. On a slow drive the later trials do not take place, and a small vault is read
- * before anything can be measured: then the preferred way stands. */
+ * before anything can be measured: then the preferred way stands. Of what is wished the first trial
+ * and those of the depth remain. */
 #include "cache/io_probe.h"
 
 #include <stdio.h>
@@ -84,16 +85,20 @@ static smoe_status try_mode(struct probe *t, io_mode mode, uint32_t max_reads, d
     return SMOE_OK;
 }
 
-/* The better mechanism for direct reads, or for buffered ones, at this depth. */
+/* The better mechanism for direct reads, or for buffered ones, at this depth; the wished one. */
 static smoe_status choose_kind(struct probe *t, bool direct, uint32_t depth, io_mode *mode,
                                double *bytes_s, smoe_err *err)
 {
     io_mode modes[2] = {{AIO_URING, direct, depth}, {AIO_THREADS, direct, depth}};
     double rates[2];
     for (int i = 0; i < 2; i++) {
-        TRY(try_mode(t, modes[i], 0, &rates[i], err));
+        rates[i] = 0;
+        if (io_wish_allows(&t->p->wish, modes[i])) {
+            TRY(try_mode(t, modes[i], 0, &rates[i], err));
+        }
     }
     int best = is_refused(t, modes[0]) || rates[1] > rates[0] * BETTER;
+    best = t->p->wish.has_kind ? t->p->wish.kind == AIO_THREADS : best;
     *mode = modes[best];
     *bytes_s = rates[best];
     return SMOE_OK;
@@ -118,18 +123,36 @@ static smoe_status choose_depth(struct probe *t, smoe_err *err)
     return SMOE_OK;
 }
 
+static smoe_status check_wish(const struct probe *t, smoe_err *err)
+{
+    const io_wish *wish = &t->p->wish;
+    const smoe_err *no_direct = &t->out->no_direct, *no_uring = &t->out->no_uring;
+    if (wish->has_mode && wish->direct && no_direct->code) {
+        return err_set(err, SMOE_UNSUPPORTED, "--io direct cannot be had: %s", no_direct->text);
+    }
+    if (wish->has_kind && wish->kind == AIO_URING && no_uring->code) {
+        return err_set(err, SMOE_UNSUPPORTED, "--io uring cannot be had: %s", no_uring->text);
+    }
+    return SMOE_OK;
+}
+
 static smoe_status run_trials(struct probe *t, smoe_err *err)
 {
+    const io_wish *wish = &t->p->wish;
     io_probe_result *out = t->out;
     uint32_t n_workers = t->p->n_workers;
     uint32_t depth = n_workers ? n_workers : DEPTH;
     uint32_t trial_depth = at_most(depth, t->max_depth);
     io_mode buffered;
     double direct_bytes_s, buffered_bytes_s, ignored;
-    TRY(try_mode(t, (io_mode){AIO_THREADS, true, 1}, 1, &ignored, err));
+    if (!wish->has_mode || wish->direct) {
+        TRY(try_mode(t, (io_mode){AIO_THREADS, true, 1}, 1, &ignored, err));
+    }
     TRY(choose_kind(t, true, trial_depth, &out->mode, &direct_bytes_s, err));
     TRY(choose_kind(t, false, trial_depth, &buffered, &buffered_bytes_s, err));
+    TRY(check_wish(t, err));
     bool is_direct = !is_refused(t, out->mode) && buffered_bytes_s <= direct_bytes_s * BETTER;
+    is_direct = wish->has_mode ? wish->direct : is_direct;
     out->mode = is_direct ? out->mode : buffered;
     out->bytes_s = is_direct ? direct_bytes_s : buffered_bytes_s;
     out->other_bytes_s = is_direct ? buffered_bytes_s : direct_bytes_s;

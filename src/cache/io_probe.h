@@ -5,11 +5,12 @@
  * What works in more ways is settled by measure, but a way of reading is preferred until another is
  * faster by a tenth: trials are short and machines shared. The order of preference: io_uring before
  * threads (it leaves the processor to the engine), direct before buffered (it leaves the page cache
- * alone, and with it the memory budget), 8 at a time before other depths. */
+ * alone, and with it the memory budget), 8 at a time before other depths. What is wished is tried
+ * alone. */
 #ifndef CACHE_IO_PROBE_H
 #define CACHE_IO_PROBE_H
 
-#include "cache/io_trial.h"
+#include "cache/io_wish.h"
 
 enum { IO_PROBE_NS = 500000000, IO_PROBE_SENTENCE_BYTES = 2048 };
 
@@ -20,6 +21,7 @@ typedef struct io_probe_params {
     uint32_t n_records, n_slots;
     uint32_t record_bytes;
     uint32_t n_workers;      /* reads at a time; 0 = what is fastest. At most AIO_MAX_DEPTH */
+    io_wish wish;
     uint64_t max_ns;         /* of all trials; IO_PROBE_NS. A drive that is slower than this for the
                               * reads of one trial exceeds it by those */
 } io_probe_params;
@@ -32,7 +34,8 @@ typedef struct io_probe_result {
     smoe_err no_direct;   /* the same for direct reads */
 } io_probe_result;
 
-/* SMOE_NOMEM only: a drive that fails to deliver is reported by the first read that matters. */
+/* SMOE_NOMEM; SMOE_UNSUPPORTED: the system refuses what is wished. A drive that fails to deliver is
+ * reported by the first read that matters. */
 smoe_status io_probe(const io_probe_params *p, io_probe_result *out, smoe_err *err);
 /* "reads: io_uring, direct, 8 at a time (2.4 GB/s; buffered 1.1 GB/s)", and what did not serve. */
 void io_probe_sentence(const io_probe_result *result, char out[IO_PROBE_SENTENCE_BYTES]);

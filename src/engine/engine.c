@@ -47,7 +47,7 @@ static smoe_status choose(smoe_engine *e, const smoe_engine_params *p, smoe_err 
                  : p->kv_type == SMOE_KV_Q8_0 ? DTYPE_Q8_0
                                               : DTYPE_F16;
     TRY(kv_cache_check(cfg, e->kv_type, err));
-    return SMOE_OK;
+    return io_wish_parse(p->io, &e->wish, err);
 }
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -124,6 +124,7 @@ static smoe_status probe_reads(smoe_engine *e, const smoe_engine_params *p, smoe
         .n_slots = n_slots,
         .record_bytes = (uint32_t)v->record_bytes,
         .n_workers = p->n_workers,
+        .wish = e->wish,
         .max_ns = IO_PROBE_NS,
     };
     smoe_status status = io_probe(&params, &result, err);
@@ -145,6 +146,7 @@ static smoe_status open_experts(smoe_engine *e, const smoe_engine_params *p, smo
         .pool = e->pool,
         .n_slots = e->info.n_ring,
         .io = e->io,
+        .wish = e->wish,
         .progress = p->load_progress,
         .ctx = p->ctx,
     };

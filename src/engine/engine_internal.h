@@ -16,6 +16,7 @@ struct smoe_engine {
     scout scout;
     weights weights;
     io_mode io;
+    io_wish wish; /* that io keeps to */
     experts experts;
     pool *pool;
     const kernels *kernels;

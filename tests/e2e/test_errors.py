@@ -387,6 +387,14 @@ def flag_value_out_of_range():
     return one_shot(good(), "1", "--top-p", 1.5)
 
 
+def io_in_an_unknown_way():
+    return one_shot(good(), "1", "--io", "mmap")
+
+
+def io_in_two_ways():
+    return one_shot(good(), "1", "--io", "uring,threads")
+
+
 def no_scout():
     return [ENGINE, "--vault", good().vault, "--serve"]
 

@@ -2,7 +2,8 @@
 """A ring smaller than the vault: the same tokens as with all experts in memory, whatever the ring,
 the reads and the guesses; cancelled and killed engines leave nothing behind.
 
-SMOE_REQUESTS sets the number of requests of the stress test (100; 10000 for the long run)."""
+SMOE_REQUESTS sets the number of requests of the stress test (100; 10000 for the long run), and
+SMOE_SEED repeats a run of random configurations whose seed was printed."""
 
 import os
 import random
@@ -10,11 +11,14 @@ import signal
 import time
 import unittest
 
-from harness import Engine, golden_model, main, shatter, TINY
+from harness import ENGINE, Engine, golden_model, main, run, shatter, TINY
 
 N_REQUESTS = int(os.environ.get("SMOE_REQUESTS", 100))
 FLOOR = {"tiny": 12, "kquant": 6}
 RECORDS = {"tiny": 48, "kquant": 24}
+SEED = int(os.environ.get("SMOE_SEED", time.time_ns() % 1000000))
+WAYS = ["uring", "threads", "direct", "buffered", "uring,direct", "uring,buffered",
+        "threads,direct", "threads,buffered"]
 MODELS = {
     "tiny": (lambda: shatter(TINY, "q4_K", "q8_0"), 2048),
     "kquant": (lambda: golden_model("kquant", "q4_K", "q8_0"), 288),
@@ -25,18 +29,32 @@ def some_ids(rng, n, n_vocab):
     return [rng.randrange(n_vocab) for _ in range(n)]
 
 
+def ways(model):
+    """The ways of reading that this machine offers."""
+    for way in WAYS:
+        done = run(ENGINE, *model.files(), "--tokens-in", 1, "--tokens", 1, "--raw-ids",
+                   "--io", way)
+        if done.returncode == 0:
+            yield way
+        elif "cannot be had" not in done.stderr:
+            raise AssertionError(done.stderr)
+
+
 class Streaming(unittest.TestCase):
     def test_random_configurations(self):
-        rng = random.Random(11)
+        rng = random.Random(SEED)
+        print(f"SMOE_SEED={SEED}", flush=True)
+        offered = list(ways(MODELS["tiny"][0]()))
         for name, (make, n_vocab) in MODELS.items():
             model = make()
             prompts = [some_ids(rng, n, n_vocab) for n in (1, 9, 60, 100)]
             with Engine(model, "--eos-ids", 0) as engine:
                 want = [engine.ask(ids, 12).ids for ids in prompts]
             for _ in range(8):
-                flags = ["--eos-ids", 0, "--ring", rng.randrange(FLOOR[name], RECORDS[name]),
+                flags = ["--eos-ids", 0, "--ring", rng.randint(FLOOR[name], RECORDS[name]),
                          "--threads", rng.choice([1, 2, 3])]
-                flags += ["--workers", rng.choice([1, 2, 5, 64])] if rng.random() < 0.7 else []
+                flags += ["--workers", rng.choice([1, 2, 5, 64, 256])] if rng.random() < 0.7 else []
+                flags += ["--io", rng.choice(offered)] if rng.random() < 0.8 else []
                 flags += ["--spec", rng.randrange(1, 9)] if rng.random() < 0.5 else []
                 with self.subTest(model=name, flags=flags), Engine(model, *flags) as engine:
                     for i in rng.sample(range(4), 4):
@@ -55,7 +73,7 @@ class Streaming(unittest.TestCase):
                     floor.gen(ids, 200)
                     time.sleep(rng.random() * 0.02)
                     floor.send("CANCEL\n")
-                    self.assertIn(floor.reply().end, ("cancel", "length"))
+                    self.assertIn(floor.reply().end, ("cancel", "length", "stop"))
                 if i % 4 == 0:
                     self.assertEqual(floor.ask(ids, 8).ids, whole.ask(ids, 8).ids)
 

@@ -1,17 +1,10 @@
 /* test_aio.c: every mechanism, direct and buffered: the right bytes under the right tag, each read
  * done once, first in first out; withdrawing, closing with reads in flight, and what is refused. */
+#include "../../support/no_uring.h"
 #include "../../support/read_file.h"
 
 #include <errno.h>
 #include <sys/wait.h>
-
-#ifdef __linux__
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
 
 #include "base/rng.h"
 #include "cache/aio_backend.h"
@@ -311,19 +304,11 @@ static void test_direct_refused(void **state)
 #endif
 }
 
-#if defined(HAVE_LIBURING) && defined(__NR_io_uring_setup)
+#ifdef CAN_FORBID_URING
 /* In a child that may not set up an io_uring, as in many containers. 0 when all is as it should. */
 static int try_without_uring(int error)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {sizeof code / sizeof *code, code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    if (!forbid_uring(error)) {
         return 77; /* no seccomp here */
     }
     smoe_err err = {0};
@@ -340,7 +325,7 @@ static int try_without_uring(int error)
 static void test_uring_forbidden(void **state)
 {
     (void)state;
-#if defined(HAVE_LIBURING) && defined(__NR_io_uring_setup)
+#ifdef CAN_FORBID_URING
     static const int errors[] = {EPERM, ENOSYS};
     for (int i = 0; i < 2; i++) {
         pid_t child = fork();

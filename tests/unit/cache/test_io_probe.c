@@ -1,7 +1,11 @@
 /* test_io_probe.c: what the probe chooses is always something that can be opened and read with;
- * --workers, a ring of one slot, a file that cannot be read, the sentence. Not which way is
- * fastest: that is the machine's affair. */
+ * --workers and --io, a ring of one slot, a file that cannot be read, the sentence. Not which way
+ * is fastest: that is the machine's affair. */
+#include "../../support/no_uring.h"
 #include "../../support/read_file.h"
+
+#include <errno.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "cache/io_probe.h"
@@ -119,6 +123,102 @@ static void test_refused_memory(void **state)
     }
 }
 
+static const char *const wishes[] = {"uring", "threads", "direct", "buffered", "threads,buffered",
+                                     "buffered,uring", "direct,threads", "uring,direct"};
+enum { N_WISHES = sizeof wishes / sizeof *wishes };
+
+/* What is wished is what is chosen, with and without time to measure, whatever else is faster. */
+static void test_wishes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 * N_WISHES; i++) {
+        smoe_err err = {0};
+        io_probe_result result;
+        io_probe_params p = params_of(8, 0);
+        ASSERT_OK(io_wish_parse(wishes[i / 2], &p.wish, &err), &err);
+        p.max_ns = i % 2 ? IO_PROBE_NS : 0;
+        smoe_status status = io_probe(&p, &result, &err);
+        if (status == SMOE_UNSUPPORTED) {
+            assert_non_null(strstr(err.text, "cannot be had"));
+            continue;
+        }
+        ASSERT_OK(status, &err);
+        assert_true(io_wish_allows(&p.wish, result.mode));
+        check_works(&result);
+    }
+}
+
+static void test_direct_cannot_be_had(void **state)
+{
+    (void)state;
+#ifdef __linux__
+    smoe_err err = {0};
+    io_probe_result result;
+    io_probe_params p = params_of(8, 0);
+    file f;
+    ASSERT_OK(file_open(&f, "/proc/self/status", &err), &err);
+    p.file = &f;
+    p.wish = (io_wish){.has_mode = true, .direct = true};
+    ASSERT_FAILS(io_probe(&p, &result, &err), SMOE_UNSUPPORTED, &err,
+                 "--io direct cannot be had: the file system of /proc/self/status refuses direct "
+                 "reads");
+    file_close(&f);
+#else
+    skip();
+#endif
+}
+
+#ifdef CAN_FORBID_URING
+/* 0 when all is as it should. */
+static int wish_without_uring(void)
+{
+    if (!forbid_uring(EPERM)) {
+        return 77;
+    }
+    for (int i = 0; i < N_WISHES; i++) {
+        smoe_err err = {0};
+        io_probe_result result;
+        io_probe_params p = params_of(8, 0);
+        if (io_wish_parse(wishes[i], &p.wish, &err) != SMOE_OK) {
+            return 1;
+        }
+        bool is_uring = p.wish.has_kind && p.wish.kind == AIO_URING;
+        smoe_status status = io_probe(&p, &result, &err);
+        bool is_direct_refused = status == SMOE_UNSUPPORTED && strstr(err.text, "--io direct");
+        if (is_direct_refused) {
+            continue;
+        }
+        if (status != (is_uring ? SMOE_UNSUPPORTED : SMOE_OK) ||
+            (is_uring && !strstr(err.text, "--io uring cannot be had: io_uring is forbidden")) ||
+            (!is_uring && result.mode.kind != AIO_THREADS)) {
+            return 2;
+        }
+    }
+    return 0;
+}
+#endif
+
+static void test_uring_cannot_be_had(void **state)
+{
+    (void)state;
+#ifdef CAN_FORBID_URING
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(wish_without_uring());
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+#else
+    skip();
+#endif
+}
+
 /* Each record once in n steps, whatever n. */
 static void test_walk(void **state)
 {
@@ -156,7 +256,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, clean)
     const struct CMUnitTest tests[] = {
         TEST(test_choice_works), TEST(test_no_time), TEST(test_file_cut_short),
-        TEST(test_refused_memory), TEST(test_walk), TEST(test_sentence),
+        TEST(test_refused_memory), TEST(test_wishes), TEST(test_direct_cannot_be_had),
+        TEST(test_uring_cannot_be_had), TEST(test_walk), TEST(test_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
