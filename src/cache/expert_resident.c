@@ -143,7 +143,8 @@ static smoe_status finish_piece(loader *l, const aio_done *done, smoe_err *err)
     const vault *v = l->p->vault;
     aio_read *piece = &l->pieces[done->tag];
     uint64_t at = (uint64_t)(piece->data - l->r->memory), end = at + piece->len;
-    TRY(record_read_status(v, l->ids[at / v->record_bytes], done->error, err));
+    TRY(record_reads_status(v, l->ids[at / v->record_bytes], l->ids[(end - 1) / v->record_bytes],
+                            done->error, err));
     l->n_done += piece->len;
     if (!l->p->direct) {
         file_forget(&v->st.file, piece->offset, piece->len);
