@@ -7,11 +7,12 @@ SMOE_SEED repeats a run of random configurations whose seed was printed."""
 
 import os
 import random
+import shutil
 import signal
 import time
 import unittest
 
-from harness import ENGINE, Engine, golden_model, main, run, shatter, TINY
+from harness import ENGINE, Engine, Model, TINY, WORK, golden_model, main, run, shatter
 
 N_REQUESTS = int(os.environ.get("SMOE_REQUESTS", 100))
 FLOOR = {"tiny": 12, "kquant": 6}
@@ -76,6 +77,32 @@ class Streaming(unittest.TestCase):
                     self.assertIn(floor.reply().end, ("cancel", "length", "stop"))
                 if i % 4 == 0:
                     self.assertEqual(floor.ask(ids, 8).ids, whole.ask(ids, 8).ids)
+
+    def test_file_cut_short_while_serving(self):
+        """The request ends with <<ERR internal>> and the reason, the next one works again."""
+        made = MODELS["tiny"][0]()
+        model = Model(WORK / "cut" / "m")
+        model.vault.parent.mkdir()
+        data = made.vault.read_bytes()
+        model.vault.write_bytes(data)
+        shutil.copy(made.scout, model.scout)
+        rng = random.Random(2)
+        with Engine(model, "--eos-ids", 0, "--ring", FLOOR["tiny"]) as engine:
+            for n_bytes in (0, len(data) // 2):
+                ids = some_ids(rng, 50, 2048)
+                want = engine.ask(ids, 10).ids
+                self.assertEqual(len(want), 10)
+                os.truncate(model.vault, n_bytes)
+                for _ in range(3):
+                    engine.send("RESET\n")
+                    engine.reply()
+                    self.assertEqual(engine.ask(ids, 10).error, "internal")
+                self.assertIn("cut short after it was opened", engine.errors())
+                with open(model.vault, "r+b") as f:
+                    f.write(data)
+                engine.send("RESET\n")
+                engine.reply()
+                self.assertEqual(engine.ask(ids, 10).ids, want)
 
     def test_killed_at_any_moment(self):
         rng = random.Random(3)
