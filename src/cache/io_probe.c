@@ -123,15 +123,33 @@ static smoe_status choose_depth(struct probe *t, smoe_err *err)
     return SMOE_OK;
 }
 
-static smoe_status check_wish(const struct probe *t, smoe_err *err)
+/* By opening it once: a drive too slow for trials must not hide what the system refuses. */
+static smoe_status check_one(const io_probe_params *p, aio_kind kind, bool direct, const char *name,
+                             smoe_err *err)
 {
-    const io_wish *wish = &t->p->wish;
-    const smoe_err *no_direct = &t->out->no_direct, *no_uring = &t->out->no_uring;
-    if (wish->has_mode && wish->direct && no_direct->code) {
-        return err_set(err, SMOE_UNSUPPORTED, "--io direct cannot be had: %s", no_direct->text);
+    aio *a = NULL;
+    smoe_err why = {0};
+    const aio_params params = {.file = p->file, .kind = kind, .direct = direct, .depth = 1,
+                               .max_queued = 1};
+    smoe_status status = aio_open(&params, &a, &why);
+    aio_close(a);
+    if (status == SMOE_UNSUPPORTED) {
+        return err_set(err, status, "--io %s cannot be had: %s", name, why.text);
     }
-    if (wish->has_kind && wish->kind == AIO_URING && no_uring->code) {
-        return err_set(err, SMOE_UNSUPPORTED, "--io uring cannot be had: %s", no_uring->text);
+    if (status == SMOE_NOMEM) {
+        *err = why;
+        return status;
+    }
+    return SMOE_OK;
+}
+
+static smoe_status check_wish(const io_probe_params *p, smoe_err *err)
+{
+    if (p->wish.has_mode && p->wish.direct) {
+        TRY(check_one(p, AIO_THREADS, true, "direct", err));
+    }
+    if (p->wish.has_kind && p->wish.kind == AIO_URING) {
+        TRY(check_one(p, AIO_URING, false, "uring", err));
     }
     return SMOE_OK;
 }
@@ -150,7 +168,6 @@ static smoe_status run_trials(struct probe *t, smoe_err *err)
     }
     TRY(choose_kind(t, true, trial_depth, &out->mode, &direct_bytes_s, err));
     TRY(choose_kind(t, false, trial_depth, &buffered, &buffered_bytes_s, err));
-    TRY(check_wish(t, err));
     bool is_direct = !is_refused(t, out->mode) && buffered_bytes_s <= direct_bytes_s * BETTER;
     is_direct = wish->has_mode ? wish->direct : is_direct;
     out->mode = is_direct ? out->mode : buffered;
@@ -183,6 +200,7 @@ smoe_status io_probe(const io_probe_params *p, io_probe_result *out, smoe_err *e
     t.max_depth = at_most(p->n_slots, by_memory > DEPTH ? by_memory : DEPTH);
     t.max_depth = at_most(t.max_depth, p->n_workers ? p->n_workers : MAX_DEPTH);
     t.max_depth = at_most(t.max_depth, AIO_MAX_DEPTH);
+    TRY(check_wish(p, err));
     make_present(p->memory, (uint64_t)t.max_depth * p->record_bytes);
     smoe_status status = run_trials(&t, err);
     out->mode.depth = at_most(out->mode.depth, AIO_MAX_DEPTH);

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "cache/expert_resident.h"
 
-enum { WATCHDOG_S = 120, MAX_RECORDS = 600, MAX_RECORD_BYTES = 6 << 20 };
+enum { WATCHDOG_S = 120, MAX_RECORDS = 100, MAX_RECORD_BYTES = 6 << 20 };
 
 /* How the records of a vault lie. */
 struct shape {
@@ -27,8 +27,8 @@ static const struct shape shapes[] = {
     {"small", 3, 8, VAULT_ALIGN, 0, false},
     {"dense layer", 3, 8, VAULT_ALIGN, 1, false},
     {"reversed", 3, 8, VAULT_ALIGN, 0, true},
-    {"many", 4, 75, 3 * VAULT_ALIGN, 0, false},
-    {"large", 2, 3, MAX_RECORD_BYTES, 0, false},
+    {"many", 4, 25, 3 * VAULT_ALIGN, 0, false},
+    {"large", 1, 2, MAX_RECORD_BYTES, 0, false},
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -345,7 +345,7 @@ static void test_ended_during_slow_reads(void **state)
     make_vault(f, &shapes[3]);
     const fault_rule rules[] = {
         rule_for(f, end_record(f) - 1, FAULT_SLOW, 1, 300),
-        {FAULT_SLOW, f->offsets[150], UINT64_MAX, FAULT_FOR_EVER, 300},
+        {FAULT_SLOW, f->offsets[50], UINT64_MAX, FAULT_FOR_EVER, 300},
         everywhere(FAULT_ERROR, FAULT_FOR_EVER, EIO),
     };
     f->cancel_at = 1;

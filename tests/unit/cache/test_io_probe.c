@@ -175,11 +175,12 @@ static int wish_without_uring(void)
     if (!forbid_uring(EPERM)) {
         return 77;
     }
-    for (int i = 0; i < N_WISHES; i++) {
+    for (int i = 0; i < 2 * N_WISHES; i++) {
         smoe_err err = {0};
         io_probe_result result;
         io_probe_params p = params_of(8, 0);
-        if (io_wish_parse(wishes[i], &p.wish, &err) != SMOE_OK) {
+        p.max_ns = i % 2 ? IO_PROBE_NS : 0;
+        if (io_wish_parse(wishes[i / 2], &p.wish, &err) != SMOE_OK) {
             return 1;
         }
         bool is_uring = p.wish.has_kind && p.wish.kind == AIO_URING;
@@ -190,7 +191,7 @@ static int wish_without_uring(void)
         }
         if (status != (is_uring ? SMOE_UNSUPPORTED : SMOE_OK) ||
             (is_uring && !strstr(err.text, "--io uring cannot be had: io_uring is forbidden")) ||
-            (!is_uring && result.mode.kind != AIO_THREADS)) {
+            (!is_uring && !io_wish_allows(&p.wish, result.mode))) {
             return 2;
         }
     }
