@@ -233,6 +233,7 @@ static smoe_status converse(run *r, smoe_err *err)
         case SMOE_REPLY_ERROR:
             refused(r, &reply);
             return SMOE_OK;
+        case SMOE_REPLY_LOGPROBS: /* none are asked for */
         case SMOE_REPLY_TIMEOUT:
             break;
         }
