@@ -145,9 +145,12 @@ static void finish_read(expert_cache *c, const aio_done *done)
         }
         return;
     }
+    bool is_older = s->is_older;
     s->place = RING_NONE;
     ring_drop(&c->ring, done->tag);
-    if (place != RING_NONE && c->failure == SMOE_OK) {
+    if (place != RING_NONE && is_older) { /* the failure is of the past: it is tried anew */
+        push(&c->missing, place);
+    } else if (place != RING_NONE && c->failure == SMOE_OK) {
         c->failure = status;
         c->failure_err = err;
     }
@@ -233,6 +236,7 @@ static smoe_status cache_demand(expert_source *source, uint32_t layer, const uin
             push(&c->ready, i);
             c->stats.n_hits++;
         } else {
+            s->is_older = true;
             c->n_awaited++;
         }
     }

@@ -74,6 +74,7 @@ static void forget(ring *r, ring_slot *s)
     }
     s->state = SLOT_FREE;
     s->is_guess = false;
+    s->is_older = false;
 }
 
 void ring_assign(ring *r, uint32_t i, uint32_t record)

@@ -30,6 +30,7 @@ typedef struct ring_slot {
     uint32_t prev, next; /* LRU list by slot index: prev is more recently used */
     slot_state state;
     bool is_guess;       /* read on a hint and not demanded since */
+    bool is_older;       /* the read had begun before the demand that awaits it */
 } ring_slot;
 
 typedef struct ring {
