@@ -1,27 +1,27 @@
-/* decoder.c: see decoder.h. Bytes -> characters -> reasoning and answer -> up to a stop string. */
+/* decoder.c: see decoder.h. Bytes -> characters -> reasoning, content, calls -> events. */
 #include "http/decoder.h"
 
-static void on_content(void *ctx, slice text)
+static bool had_its_call(const decoder *d)
 {
-    decoder *d = ctx;
-    if (text.len > 0) {
-        job_put_text(d->job, HTTP_EVENT_CONTENT, 0, text);
-    }
+    return d->job->request.one_tool_call && d->n_calls > 0;
 }
 
-static void on_split(void *ctx, bool is_reasoning, slice text)
+static void hear(void *ctx, const reply_event *event)
 {
+    static const enum http_event_kind kinds[] = {
+        [REPLY_REASONING] = HTTP_EVENT_REASONING,
+        [REPLY_CONTENT] = HTTP_EVENT_CONTENT,
+        [REPLY_CALL] = HTTP_EVENT_TOOL_BEGIN,
+        [REPLY_CALL_ARGUMENTS] = HTTP_EVENT_TOOL_INPUT,
+        [REPLY_CALL_END] = HTTP_EVENT_TOOL_END,
+    };
     decoder *d = ctx;
-    if (text.len == 0) {
-        return;
+    if (event->kind == REPLY_STOPPED) {
+        d->i_stop = event->i;
+    } else if (!had_its_call(d)) {
+        job_put_text(d->job, kinds[event->kind], (uint32_t)event->i, event->text);
+        d->n_calls += event->kind == REPLY_CALL_END;
     }
-    if (is_reasoning) {
-        job_put_text(d->job, HTTP_EVENT_REASONING, 0, text);
-        return;
-    }
-    smoe_err err;
-    smoe_status status = stop_push(&d->stop, text, &err);
-    d->status = status != SMOE_OK ? status : d->status;
 }
 
 void decoder_init(decoder *d, job *j)
@@ -32,38 +32,50 @@ void decoder_init(decoder *d, job *j)
     for (size_t i = 0; i < j->request.n_stops; i++) {
         d->stops[i] = buf_slice(&j->request.stops[i]);
     }
+    const reply_options options = {
+        .has_think_tags = has_tags,
+        .starts_inside = has_tags && reasoning_is_open(tok, j->ids.data, j->ids.len),
+        .has_tools = j->request.has_tools,
+        .tools = jr_get(j->variables, "tools"),
+        .stop = d->stops,
+        .n_stop = j->request.n_stops,
+    };
     smoe_detok_init(&d->detok, tok);
-    stop_init(&d->stop, d->stops, j->request.n_stops, on_content, d);
-    reasoning_init(&d->split, has_tags,
-                   has_tags && reasoning_is_open(tok, j->ids.data, j->ids.len), on_split, d);
+    reply_parser_init(&d->parser, &options, hear, d);
 }
 
 void decoder_fini(decoder *d)
 {
-    stop_fini(&d->stop);
+    reply_parser_fini(&d->parser);
+}
+
+static void push(decoder *d, const char *text, size_t n_bytes)
+{
+    smoe_err err;
+    if (n_bytes > 0 && n_bytes != SIZE_MAX && d->status == SMOE_OK) {
+        d->status = reply_parser_push(&d->parser, slice_of(text, n_bytes), &err);
+    }
 }
 
 void decoder_token(decoder *d, int32_t id)
 {
     char small[1024];
     const char *bytes;
-    size_t n_bytes = 0, n;
+    size_t n_bytes = 0;
+    smoe_err err;
     d->n_tokens++;
-    d->n_reasoning += reasoning_is_inside(&d->split);
+    d->n_reasoning += reply_parser_is_reasoning(&d->parser);
     smoe_tokenizer_bytes(d->detok.tok, id, &bytes, &n_bytes, NULL);
     size_t need = 3 * n_bytes + 16;
     if (need <= sizeof small) {
-        n = smoe_detok_push(&d->detok, id, small, sizeof small);
-        reasoning_push(&d->split, slice_of(small, n != SIZE_MAX ? n : 0));
+        push(d, small, smoe_detok_push(&d->detok, id, small, sizeof small));
         return;
     }
     buf large;
-    smoe_err err;
     buf_init(&large, need);
     smoe_status status = buf_reserve(&large, need, &err);
     if (status == SMOE_OK) {
-        n = smoe_detok_push(&d->detok, id, large.data, need);
-        reasoning_push(&d->split, slice_of(large.data, n != SIZE_MAX ? n : 0));
+        push(d, large.data, smoe_detok_push(&d->detok, id, large.data, need));
     } else {
         d->status = status;
     }
@@ -73,13 +85,19 @@ void decoder_token(decoder *d, int32_t id)
 void decoder_finish(decoder *d)
 {
     char rest[64];
-    size_t n = smoe_detok_finish(&d->detok, rest, sizeof rest);
-    reasoning_push(&d->split, slice_of(rest, n != SIZE_MAX ? n : 0));
-    reasoning_finish(&d->split);
-    stop_finish(&d->stop);
+    smoe_err err;
+    push(d, rest, smoe_detok_finish(&d->detok, rest, sizeof rest));
+    if (d->status == SMOE_OK) {
+        d->status = reply_parser_finish(&d->parser, &err);
+    }
 }
 
 bool decoder_stopped(const decoder *d)
 {
-    return stop_found(&d->stop);
+    return reply_parser_stopped(&d->parser);
+}
+
+bool decoder_done(const decoder *d)
+{
+    return decoder_stopped(d) || had_its_call(d);
 }

@@ -3,16 +3,16 @@
 #define HTTP_DECODER_H
 
 #include "http/job.h"
-#include "reply/reasoning.h"
-#include "reply/stop.h"
+#include "reply/reply_parser.h"
 
 typedef struct decoder {
     job *job;
     smoe_detok detok;
-    reasoning split;
-    stop stop;
+    reply_parser parser;
     slice stops[HTTP_MAX_STOPS];
     uint64_t n_tokens, n_reasoning;
+    size_t n_calls;     /* that are complete */
+    size_t i_stop;      /* the stop string that was found */
     smoe_status status; /* SMOE_NOMEM: text was lost, the reply cannot go on */
 } decoder;
 
@@ -21,6 +21,8 @@ void decoder_init(decoder *d, job *j);
 void decoder_fini(decoder *d);
 void decoder_token(decoder *d, int32_t id);
 void decoder_finish(decoder *d); /* the tokens are over: passes on what was held back */
-bool decoder_stopped(const decoder *d); /* at a stop string: no more tokens are wanted */
+bool decoder_stopped(const decoder *d); /* at a stop string */
+/* At a stop string, or after the only call that may be made: no more tokens are wanted. */
+bool decoder_done(const decoder *d);
 
 #endif

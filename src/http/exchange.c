@@ -237,6 +237,10 @@ static bool prepare(exchange *x, http_error *error)
         return false;
     }
     buf_fini(&x->body);
+    if (j->request.has_tools && jr_parse(buf_slice(&j->request.variables), "the variables",
+                                         &j->variables, &err) != SMOE_OK) {
+        return http_refuse(error, HTTP_INTERNAL, NULL, "%s", err.text);
+    }
     j->model = core_find_model(x->core, buf_slice(&j->request.model));
     if (j->model == NULL) {
         return http_refuse(error, HTTP_NO_SUCH_MODEL, "model",
@@ -245,6 +249,11 @@ static bool prepare(exchange *x, http_error *error)
     }
     if (core_format(x->core, j->model, &j->format, &err) != SMOE_OK) {
         return http_refuse(error, HTTP_INTERNAL, NULL, "%s", err.text);
+    }
+    if (j->request.has_tools &&
+        !smoe_template_uses(smoe_chat_format_template(j->format), "tools")) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "tools",
+                           "the chat template of %s has no place for tools", j->model->name);
     }
     if (!tokenize(j, error) || !check_length(j, error)) {
         return false;

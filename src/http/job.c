@@ -82,6 +82,7 @@ void job_release(job *j)
     pthread_cond_destroy(&j->more);
     http_request_fini(&j->request);
     smoe_ids_free(&j->ids);
+    jr_free(j->variables);
     job_batch_fini(&j->pending);
     mem_free(j);
 }

@@ -11,6 +11,7 @@
 #include "http/events.h"
 #include "http/http.h"
 #include "http/request.h"
+#include "json/json_read.h"
 
 typedef struct job_batch {
     http_event *events; /* texts are filled in by job_take */
@@ -24,6 +25,7 @@ typedef struct job {
     const http_model *model;
     const smoe_chat_format *format;
     http_request request;
+    json_value *variables; /* request.variables, parsed; NULL = none. Owned */
     smoe_ids ids;
     uint32_t max_tokens;
     char overrides[160];

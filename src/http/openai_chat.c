@@ -25,6 +25,35 @@ static bool read_format(const json_value *body, http_error *error)
     return true;
 }
 
+/* A choice that the model would have to be forced to is refused. */
+static bool read_tools(const json_value *body, http_request *request, http_error *error)
+{
+    const json_value *tools = jr_get(body, "tools"), *choice = jr_get(body, "tool_choice");
+    slice word = {0}, name;
+    bool parallel = true;
+    if (!jr_is_null(tools) && jr_kind(tools) != JSON_KIND_ARRAY) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "tools", "tools must be an array, found %s",
+                           jr_kind_name(tools));
+    }
+    for (size_t i = 0; i < jr_len(tools); i++) {
+        char param[32];
+        snprintf(param, sizeof param, "tools[%zu]", i);
+        if (!jr_string(jr_get(jr_get(jr_at(tools, i), "function"), "name"), &name)) {
+            return http_refuse(error, HTTP_BAD_REQUEST, param,
+                               "%s must be of type function, with a function and its name", param);
+        }
+    }
+    jr_string(choice, &word);
+    if (!jr_is_null(choice) && !slice_is(word, "auto") && !slice_is(word, "none")) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "tool_choice",
+                           "tool_choice must be auto or none; no model is forced to call here");
+    }
+    request->has_tools = jr_len(tools) > 0 && !slice_is(word, "none");
+    bool ok = field_bool(body, "parallel_tool_calls", &parallel, error);
+    request->one_tool_call = !parallel;
+    return ok;
+}
+
 /* chat_template_kwargs and tools become variables of the template. */
 static bool read_variables(const json_value *body, http_request *request, http_error *error)
 {
@@ -47,6 +76,10 @@ static bool read_variables(const json_value *body, http_request *request, http_e
         jw_key_slice(&w, key);
         jw_value(&w, jr_iter_value(it));
     }
+    if (request->has_tools) {
+        jw_key(&w, "tools");
+        jw_value(&w, jr_get(body, "tools"));
+    }
     jw_end_object(&w);
     return field_made(jw_finish(&w, &err), &err, error);
 }
@@ -65,12 +98,12 @@ static bool read_stream_options(const json_value *body, chat_state *state, http_
 static bool read_body(const json_value *body, http_request *request, chat_state *state,
                       http_error *error)
 {
-    static const char *const later[] = {"tools", NULL};
     request->is_chat = true;
     return openai_common(body, request, error) &&
            openai_messages(jr_get(body, "messages"), &request->messages, error) &&
-           read_format(body, error) && read_variables(body, request, error) &&
-           read_stream_options(body, state, error) && fields_refuse(body, later, error);
+           read_format(body, error) && read_tools(body, request, error) &&
+           read_variables(body, request, error) &&
+           read_stream_options(body, state, error);
 }
 
 static bool parse(slice text, http_request *request, void **state, http_error *error)

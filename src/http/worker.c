@@ -125,7 +125,7 @@ static void cancel_if_due(run *r)
     }
     r->timed_out = j->deadline_ns != 0 && clock_ns() > j->deadline_ns;
     if (r->timed_out || atomic_load(&j->cancelled) || atomic_load(&r->w->ending) ||
-        decoder_stopped(&r->decoder) || r->decoder.status != SMOE_OK) {
+        decoder_done(&r->decoder) || r->decoder.status != SMOE_OK) {
         r->cancel_ns = clock_ns();
         smoe_client_cancel(r->w->client, NULL);
     }
@@ -141,7 +141,7 @@ static void finish(run *r, const smoe_reply *reply)
     job *j = r->job;
     http_error error;
     decoder_finish(&r->decoder);
-    bool cancelled = strcmp(reply->fin, "cancel") == 0 && !decoder_stopped(&r->decoder);
+    bool cancelled = strcmp(reply->fin, "cancel") == 0 && !decoder_done(&r->decoder);
     if (r->decoder.status != SMOE_OK) {
         http_refuse(&error, HTTP_INTERNAL, NULL, "the server is out of memory");
         job_put_error(j, &error);
@@ -160,11 +160,12 @@ static void finish(run *r, const smoe_reply *reply)
         return;
     }
     http_end end = {
-        .fin = decoder_stopped(&r->decoder)         ? HTTP_FIN_STOP_STRING
-               : cancelled                          ? HTTP_FIN_CANCELLED
-               : strcmp(reply->fin, "length") == 0  ? HTTP_FIN_LENGTH
-                                                    : HTTP_FIN_STOP,
-        .i_stop = r->decoder.stop.i_string,
+        .fin = decoder_stopped(&r->decoder)        ? HTTP_FIN_STOP_STRING
+               : cancelled                         ? HTTP_FIN_CANCELLED
+               : strcmp(reply->fin, "length") == 0 ? HTTP_FIN_LENGTH
+               : r->decoder.n_calls > 0            ? HTTP_FIN_TOOLS
+                                                   : HTTP_FIN_STOP,
+        .i_stop = r->decoder.i_stop,
         .n_prompt = j->ids.len,
         .n_cached = reply->n_cached,
         .n_generated = r->decoder.n_tokens,

@@ -124,7 +124,7 @@ def events(text):
 class FakeServer(Server):
     """smoe http whose engine is tests/support/fake_http_engine.py."""
 
-    def __init__(self, mode, *args, **kwargs):
+    def __init__(self, mode, *args, model=BUILD / "models" / "smoe-tiny", **kwargs):
         self.folder = WORK / f"fake-{time.monotonic_ns()}"
         self.folder.mkdir()
         shutil.copy(SMOE, self.folder / "smoe")
@@ -134,8 +134,7 @@ class FakeServer(Server):
         self.set_mode(mode)
         env = dict(os.environ, SMOE_FAKE_MODE=str(self.folder / "mode"),
                    SMOE_FAKE_LOG=str(self.folder / "log"))
-        super().__init__(BUILD / "models" / "smoe-tiny", *args, smoe=self.folder / "smoe",
-                         env=env, **kwargs)
+        super().__init__(model, *args, smoe=self.folder / "smoe", env=env, **kwargs)
 
     def set_mode(self, mode):
         (self.folder / "mode.new").write_text(mode)

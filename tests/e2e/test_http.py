@@ -3,12 +3,13 @@
 
 import json
 import re
+import shutil
 import socket
 import threading
 import time
 import unittest
 
-from harness import SMOE, WORK, main, run
+from harness import SMOE, TINY, WORK, main, must_run, run, shatter
 from http_rig import CHAT, FakeServer, Server, events, read_until
 
 PARIS = "The capital of France is Paris."
@@ -479,6 +480,98 @@ class Life(unittest.TestCase):
             self.assertEqual((record["status"], record["model"], record["completion_tokens"]),
                              (200, "smoe-tiny", 1))
             self.assertNotIn("secret", server.log())
+
+
+TEMPLATE = """{%- if tools %}{% for tool in tools %}{{- tool | tojson }}{% endfor %}{% endif -%}
+{%- for m in messages %}{{- '<|im_start|>' + m.role + '\\n' + m.content }}
+{%- for c in m.tool_calls or [] %}<tool_call>{{- c.function.arguments | tojson }}</tool_call>
+{%- endfor %}{{- '<|im_end|>\\n' }}{% endfor -%}
+{{- '<|im_start|>assistant\\n' }}"""
+
+
+class Tools(unittest.TestCase):
+    """A model whose template has tools, over an engine that says what it is told to."""
+
+    TOOLS = [{"type": "function", "function": {
+        "name": "add", "parameters": {"type": "object", "properties": {
+            "a": {"type": "integer"}, "b": {"type": "string"}}}}}]
+
+    @classmethod
+    def setUpClass(cls):
+        folder = WORK / "in" / "tools"
+        shutil.copytree(TINY, folder)
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        config["chat_template"] = TEMPLATE
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        cls.model = shatter(folder, name="tools")
+
+    def server(self, text):
+        done = must_run(SMOE, "tokens", self.model.stem, "-", "--json", input=text)
+        ids = ",".join(str(i) for i in json.loads(done.stdout)["ids"])
+        return FakeServer("say " + ids, model=self.model.stem)
+
+    def ask(self, server, **fields):
+        return server.chat("Add.", model="tools", tools=self.TOOLS, **fields)
+
+    def test_call(self):
+        said = 'I add.\n<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": "x"}}\n</tool_call>'
+        with self.server(said) as server:
+            choice = self.ask(server).json()["choices"][0]
+            self.assertEqual(choice["finish_reason"], "tool_calls")
+            self.assertEqual(choice["message"]["content"], "I add.")
+            call = choice["message"]["tool_calls"][0]
+            self.assertEqual((call["type"], call["function"]["name"]), ("function", "add"))
+            self.assertEqual(json.loads(call["function"]["arguments"]), {"a": 1, "b": "x"})
+            chunks = events(self.ask(server, stream=True).text)
+            deltas = [c["choices"][0]["delta"] for c in chunks]
+            pieces = [d["tool_calls"][0] for d in deltas if "tool_calls" in d]
+            self.assertEqual(pieces[0]["function"]["name"], "add")
+            self.assertTrue(pieces[0]["id"].startswith("call_"))
+            arguments = "".join(p["function"]["arguments"] for p in pieces)
+            self.assertEqual(json.loads(arguments), {"a": 1, "b": "x"})
+            self.assertEqual(chunks[-1]["choices"][0]["finish_reason"], "tool_calls")
+            without = server.chat("Add.", model="tools").json()["choices"][0]
+            self.assertEqual(without["message"]["content"], said)
+            none = self.ask(server, tool_choice="none").json()["choices"][0]
+            self.assertEqual(none["message"]["content"], said)
+
+    def test_the_form_of_coder(self):
+        said = ("<tool_call>\n<function=add>\n<parameter=a>\n5\n</parameter>\n<parameter=b>\n6\n"
+                "</parameter>\n</function>\n</tool_call>")
+        with self.server(said) as server:
+            message = self.ask(server).json()["choices"][0]["message"]
+            arguments = message["tool_calls"][0]["function"]["arguments"]
+            self.assertEqual(json.loads(arguments), {"a": 5, "b": "6"})
+            self.assertIsNone(message["content"])
+
+    def test_two_calls(self):
+        said = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>\n' * 2
+        with self.server(said) as server:
+            message = self.ask(server).json()["choices"][0]["message"]
+            self.assertEqual(len({c["id"] for c in message["tool_calls"]}), 2)
+            reply = self.ask(server, parallel_tool_calls=False).json()["choices"][0]
+            self.assertEqual(len(reply["message"]["tool_calls"]), 1)
+
+    def test_a_malformed_call_is_text(self):
+        for said in ('<tool_call>{"name": "add", "arguments"</tool_call>', "<tool_call>{",
+                     "</tool_call>"):
+            with self.server(said) as server:
+                choice = self.ask(server).json()["choices"][0]
+                self.assertEqual(choice["message"]["content"], said)
+                self.assertEqual(choice["finish_reason"], "stop")
+
+    def test_refused(self):
+        with self.server("x") as server:
+            for fields, param in (({"tools": 1}, "tools"), ({"tools": [{}]}, "tools[0]"),
+                                  ({"tool_choice": "required"}, "tool_choice"),
+                                  ({"tool_choice": {"type": "function"}}, "tool_choice"),
+                                  ({"parallel_tool_calls": 1}, "parallel_tool_calls")):
+                reply = server.chat("Add.", model="tools", **fields)
+                self.assertEqual(reply.status, 400)
+                self.assertEqual(reply.json()["error"]["param"], param)
+        with Server() as server:
+            reply = server.chat("Add.", tools=self.TOOLS)
+            self.assertEqual((reply.status, reply.json()["error"]["param"]), (400, "tools"))
 
 
 if __name__ == "__main__":

@@ -37,13 +37,14 @@ static int end(void **unused)
 static void test_messages(void **unused)
 {
     (void)unused;
-    assert_true(parse(MESSAGES("{\"role\":\"developer\",\"content\":\"a\"},"
-                               "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"b\"},"
-                               "{\"type\":\"text\",\"text\":\"c\"}]},"
-                               "{\"role\":\"assistant\",\"content\":null,"
-                               "\"reasoning_content\":\"r\",\"tool_calls\":"
-                               "[{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}}]},"
-                               "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"d\"}")));
+    assert_true(parse(MESSAGES(
+        "{\"role\":\"developer\",\"content\":\"a\"},"
+        "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"b\"},"
+        "{\"type\":\"text\",\"text\":\"c\"}]},"
+        "{\"role\":\"assistant\",\"content\":null,\"reasoning_content\":\"r\",\"tool_calls\":"
+        "[{\"id\":\"1\",\"type\":\"function\",\"function\":"
+        "{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}}]},"
+        "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"d\"}")));
     assert_string_equal(
         request.messages.data,
         "[{\"role\":\"system\",\"content\":\"a\"},{\"role\":\"user\",\"content\":\"b\\nc\"},"
