@@ -22,7 +22,11 @@ enum {
     SKIPPED_BODIES = 4,      /* bodies as large as allowed that are read only to be refused */
 };
 
-static const http_format *const formats[] = {&openai_chat_format};
+static const http_format *const formats[] = {
+    &openai_chat_format,
+    &openai_completion_format,
+    &openai_embedding_format,
+};
 
 static const http_format *find_format(const char *path)
 {
@@ -183,6 +187,21 @@ static void make_overrides(const http_sampling *s, char *text, size_t size)
     text[n > 0 ? n - 1 : 0] = '\0';
 }
 
+static bool take_ids(job *j, http_error *error)
+{
+    uint32_t n_vocab = smoe_tokenizer_n_vocab(smoe_chat_format_tokenizer(j->format));
+    j->ids = j->request.ids;
+    j->request.ids = (smoe_ids){0};
+    for (size_t i = 0; i < j->ids.len; i++) {
+        if (j->ids.data[i] < 0 || (uint32_t)j->ids.data[i] >= n_vocab) {
+            return http_refuse(error, HTTP_BAD_REQUEST, "prompt",
+                               "prompt holds the token %d; this model knows 0 to %u",
+                               (int)j->ids.data[i], n_vocab - 1);
+        }
+    }
+    return true;
+}
+
 static bool tokenize(job *j, http_error *error)
 {
     smoe_err err;
@@ -193,9 +212,7 @@ static bool tokenize(job *j, http_error *error)
                                          r->variables.len > 0 ? r->variables.data : NULL, &j->ids,
                                          &err);
     } else if (r->ids.len > 0) {
-        j->ids = r->ids;
-        r->ids = (smoe_ids){0};
-        return true;
+        return take_ids(j, error);
     } else {
         status = smoe_tokenizer_encode(smoe_chat_format_tokenizer(j->format), r->prompt.data,
                                        r->prompt.len, &j->ids, &err);

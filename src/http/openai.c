@@ -77,6 +77,16 @@ bool openai_common(const json_value *body, http_request *request, http_error *er
            fields_refuse(body, unsupported, error);
 }
 
+bool openai_include_usage(const json_value *body, bool *include, http_error *error)
+{
+    const json_value *options = jr_get(body, "stream_options");
+    if (!jr_is_null(options) && jr_kind(options) != JSON_KIND_OBJECT) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "stream_options",
+                           "stream_options must be an object, found %s", jr_kind_name(options));
+    }
+    return field_bool(options, "include_usage", include, error);
+}
+
 void openai_error_members(json_writer *w, const http_error *error)
 {
     static const struct {
@@ -133,6 +143,41 @@ smoe_status openai_error(const http_error *error, buf *out, smoe_err *err)
     return jw_finish(&w, err);
 }
 
+void openai_head(json_writer *w, const http_reply *reply, const char *prefix, const char *object)
+{
+    char id[64];
+    snprintf(id, sizeof id, "%s%s", prefix, reply->id);
+    jw_begin_object(w);
+    jw_key(w, "id");
+    jw_cstr(w, id);
+    jw_key(w, "object");
+    jw_cstr(w, object);
+    jw_key(w, "created");
+    jw_int(w, reply->created);
+    jw_key(w, "model");
+    jw_cstr(w, reply->model);
+    jw_key(w, "system_fingerprint");
+    jw_cstr(w, reply->lineage);
+}
+
+void openai_timings(json_writer *w, const http_end *end)
+{
+    if (end->prefill_s < 0 || end->decode_s < 0) {
+        return;
+    }
+    jw_key(w, "timings");
+    jw_begin_object(w);
+    jw_key(w, "prompt_ms");
+    jw_number(w, end->prefill_s * 1e3);
+    jw_key(w, "predicted_ms");
+    jw_number(w, end->decode_s * 1e3);
+    if (end->hit >= 0) {
+        jw_key(w, "expert_hit_rate");
+        jw_number(w, end->hit);
+    }
+    jw_end_object(w);
+}
+
 void openai_usage(json_writer *w, const http_end *end)
 {
     jw_key(w, "usage");
@@ -169,6 +214,13 @@ smoe_status openai_sse_begin(buf *out, smoe_err *err)
 smoe_status openai_sse_end(buf *out, smoe_err *err)
 {
     return buf_puts(out, "\n\n", err);
+}
+
+smoe_status openai_sse_error(const http_error *error, buf *out, smoe_err *err)
+{
+    TRY(openai_sse_begin(out, err));
+    TRY(openai_error(error, out, err));
+    return openai_sse_end(out, err);
 }
 
 smoe_status openai_sse_waiting(const http_event *event, buf *out, smoe_err *err)

@@ -17,12 +17,18 @@ bool openai_common(const json_value *body, http_request *request, http_error *er
 smoe_status openai_error(const http_error *error, buf *out, smoe_err *err);
 /* The members of "error", for other envelopes. */
 void openai_error_members(json_writer *w, const http_error *error);
+bool openai_include_usage(const json_value *body, bool *include, http_error *error);
+/* Opens the object of a reply or chunk: id, object, created, model, system_fingerprint. */
+void openai_head(json_writer *w, const http_reply *reply, const char *prefix, const char *object);
+/* The engine's own times, where it says. */
+void openai_timings(json_writer *w, const http_end *end);
 void openai_usage(json_writer *w, const http_end *end);
 /* "stop", "length", ... */
 const char *openai_finish_reason(enum http_fin fin);
 /* "data: " ... blank line around one JSON text. */
 smoe_status openai_sse_begin(buf *out, smoe_err *err);
 smoe_status openai_sse_end(buf *out, smoe_err *err);
+smoe_status openai_sse_error(const http_error *error, buf *out, smoe_err *err);
 /* A comment that keeps the connection and says how far the prompt is. */
 smoe_status openai_sse_waiting(const http_event *event, buf *out, smoe_err *err);
 

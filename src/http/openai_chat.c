@@ -86,12 +86,7 @@ static bool read_variables(const json_value *body, http_request *request, http_e
 
 static bool read_stream_options(const json_value *body, chat_state *state, http_error *error)
 {
-    const json_value *options = jr_get(body, "stream_options");
-    if (!jr_is_null(options) && jr_kind(options) != JSON_KIND_OBJECT) {
-        return http_refuse(error, HTTP_BAD_REQUEST, "stream_options",
-                           "stream_options must be an object, found %s", jr_kind_name(options));
-    }
-    return field_bool(options, "include_usage", &state->include_usage, error) &&
+    return openai_include_usage(body, &state->include_usage, error) &&
            field_bool(body, "return_progress", &state->return_progress, error);
 }
 
@@ -120,23 +115,6 @@ static bool parse(slice text, http_request *request, void **state, http_error *e
 
 /* ---- replies ---- */
 
-static void head(json_writer *w, const http_reply *reply, const char *object)
-{
-    char id[64] = "chatcmpl-";
-    memcpy(id + 9, reply->id, sizeof reply->id);
-    jw_begin_object(w);
-    jw_key(w, "id");
-    jw_cstr(w, id);
-    jw_key(w, "object");
-    jw_cstr(w, object);
-    jw_key(w, "created");
-    jw_int(w, reply->created);
-    jw_key(w, "model");
-    jw_cstr(w, reply->model);
-    jw_key(w, "system_fingerprint");
-    jw_cstr(w, reply->lineage);
-}
-
 static void put_call_id(json_writer *w, const http_reply *reply, uint32_t index)
 {
     char id[64];
@@ -145,24 +123,6 @@ static void put_call_id(json_writer *w, const http_reply *reply, uint32_t index)
     jw_cstr(w, id);
     jw_key(w, "type");
     jw_cstr(w, "function");
-}
-
-static void put_timings(json_writer *w, const http_end *end)
-{
-    if (end->prefill_s < 0 || end->decode_s < 0) {
-        return;
-    }
-    jw_key(w, "timings");
-    jw_begin_object(w);
-    jw_key(w, "prompt_ms");
-    jw_number(w, end->prefill_s * 1e3);
-    jw_key(w, "predicted_ms");
-    jw_number(w, end->decode_s * 1e3);
-    if (end->hit >= 0) {
-        jw_key(w, "expert_hit_rate");
-        jw_number(w, end->hit);
-    }
-    jw_end_object(w);
 }
 
 static void put_delta(json_writer *w, const http_reply *reply, const http_event *e)
@@ -214,7 +174,7 @@ static smoe_status put_chunk(const http_reply *reply, const http_event *e, buf *
     json_writer w;
     TRY(openai_sse_begin(out, err));
     jw_init(&w, out);
-    head(&w, reply, "chat.completion.chunk");
+    openai_head(&w, reply, "chatcmpl-", "chat.completion.chunk");
     jw_key(&w, "choices");
     jw_begin_array(&w);
     jw_begin_object(&w);
@@ -233,7 +193,7 @@ static smoe_status put_chunk(const http_reply *reply, const http_event *e, buf *
     jw_end_object(&w);
     jw_end_array(&w);
     if (e->kind == HTTP_EVENT_END) {
-        put_timings(&w, e->end);
+        openai_timings(&w, e->end);
     }
     jw_end_object(&w);
     TRY(jw_finish(&w, err));
@@ -247,7 +207,7 @@ static smoe_status put_side_chunk(const http_reply *reply, const http_event *e, 
     json_writer w;
     TRY(openai_sse_begin(out, err));
     jw_init(&w, out);
-    head(&w, reply, "chat.completion.chunk");
+    openai_head(&w, reply, "chatcmpl-", "chat.completion.chunk");
     jw_key(&w, "choices");
     jw_begin_array(&w);
     jw_end_array(&w);
@@ -278,9 +238,7 @@ static smoe_status stream(void *opaque, const http_reply *reply, const http_even
     case HTTP_EVENT_TOOL_END:
         return SMOE_OK;
     case HTTP_EVENT_ERROR:
-        TRY(openai_sse_begin(out, err));
-        TRY(openai_error(e->error, out, err));
-        return openai_sse_end(out, err);
+        return openai_sse_error(e->error, out, err);
     case HTTP_EVENT_END:
         TRY(put_chunk(reply, e, out, err));
         if (state->include_usage) {
@@ -336,7 +294,7 @@ static smoe_status whole(void *state, const http_reply *reply, const http_answer
     json_writer w;
     (void)state;
     jw_init(&w, out);
-    head(&w, reply, "chat.completion");
+    openai_head(&w, reply, "chatcmpl-", "chat.completion");
     jw_key(&w, "choices");
     jw_begin_array(&w);
     jw_begin_object(&w);
@@ -350,7 +308,7 @@ static smoe_status whole(void *state, const http_reply *reply, const http_answer
     jw_end_object(&w);
     jw_end_array(&w);
     openai_usage(&w, &answer->end);
-    put_timings(&w, &answer->end);
+    openai_timings(&w, &answer->end);
     jw_end_object(&w);
     return jw_finish(&w, err);
 }

@@ -174,6 +174,73 @@ class Pages(WithServer):
         self.assertNotIn("Access-Control-Allow-Origin", reply.headers)
 
 
+class Completions(WithServer):
+    PROMPT = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+
+    def complete(self, prompt, **fields):
+        return self.server.post("/v1/completions", {
+            "prompt": prompt, "temperature": 0, "repetition_penalty": 1, **fields})
+
+    def test_text_and_ids(self):
+        reply = self.complete(self.PROMPT).json()
+        self.assertEqual(reply["object"], "text_completion")
+        self.assertEqual(reply["choices"][0]["text"], PARIS)
+        done = must_run(SMOE, "tokens", "-", "--json", input=self.PROMPT)
+        ids = json.loads(done.stdout)["ids"]
+        for prompt in (ids, [ids], [self.PROMPT]):
+            self.assertEqual(self.complete(prompt).json()["choices"][0]["text"], PARIS)
+
+    def test_stream(self):
+        chunks = events(self.complete(self.PROMPT, stream=True,
+                                      stream_options={"include_usage": True}).text)
+        text = "".join(c["choices"][0]["text"] for c in chunks[:-1])
+        self.assertEqual(text, PARIS)
+        self.assertEqual(chunks[-1]["usage"]["completion_tokens"], 9)
+
+    def test_refused(self):
+        for prompt in (None, 5, [], "", ["a", "b"], [1, "a"], [-1], [99999], [1.5], [[1], [2]]):
+            reply = self.complete(prompt)
+            found = (reply.status, reply.json()["error"]["param"])
+            self.assertEqual(found, (400, "prompt"), prompt)
+        for name in ("suffix", "echo", "best_of", "logprobs"):
+            reply = self.complete("x", **{name: 3})
+            self.assertEqual((reply.status, reply.json()["error"]["param"]), (400, name))
+
+    def test_embeddings(self):
+        reply = self.server.post("/v1/embeddings", {"input": "x"})
+        self.assertEqual((reply.status, reply.json()["error"]["code"]), (501, "not_implemented"))
+
+
+class Models(unittest.TestCase):
+    def test_switch(self):
+        folder = WORK / "vaults"
+        for name in ("one", "two"):
+            shatter(TINY, "q8_0", name=name)
+        shutil.copytree(WORK / "models", folder)
+        (folder / "broken.smoe").write_text("x")
+        with Server("--vault-dir", folder) as server:
+            server.wait_until_ready()
+            names = [m["id"] for m in server.get("/v1/models").json()["data"]]
+            self.assertEqual([n for n in names if n in ("one", "two", "broken")], ["one", "two"])
+            self.assertIn("broken.smoe is left out", server.log())
+            for name in ("two", "one", "two", "two"):
+                reply = server.chat(QUESTION, model=name).json()
+                self.assertEqual(reply["model"], name)
+                self.assertEqual(reply["choices"][0]["message"]["content"], PARIS)
+                loaded = [m["id"] for m in server.get("/v1/models").json()["data"] if m["loaded"]]
+                self.assertEqual(loaded, [name])
+            self.assertEqual(len(re.findall("two is loaded", server.log())), 2)
+
+    def test_names(self):
+        one = shatter(TINY, "q8_0", name="one")
+        (WORK / "other").mkdir()
+        for file in (one.vault, one.scout):
+            shutil.copy(file, WORK / "other")
+        done = run(SMOE, "http", one.stem, WORK / "other", "--port", 0)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("have the same name", done.stderr)
+
+
 class Refusals(WithServer):
     flags = ["--max-body", "64K"]
 
