@@ -7,10 +7,18 @@
 
 smoe_status jr_parse(slice text, const char *what, json_value **out, smoe_err *err)
 {
+    size_t offset;
+    return jr_parse_at(text, what, out, &offset, err);
+}
+
+smoe_status jr_parse_at(slice text, const char *what, json_value **out, size_t *offset,
+                        smoe_err *err)
+{
     json_error_t e;
     json_t *root = json_loadb(text.data ? text.data : "", text.len,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
     if (!root) {
+        *offset = e.position > 0 ? (size_t)e.position : 0;
         return err_set(err, SMOE_FORMAT, "%s is not valid JSON: line %d, column %d: %s", what,
                        e.line, e.column, e.text);
     }

@@ -24,6 +24,9 @@ enum json_kind {
 
 /* `what` names the text in messages ("config.json of /x"). The caller owns *out (jr_free). */
 smoe_status jr_parse(slice text, const char *what, json_value **out, smoe_err *err);
+/* The same; *offset is the byte at which it stopped, on failure. */
+smoe_status jr_parse_at(slice text, const char *what, json_value **out, size_t *offset,
+                        smoe_err *err);
 void jr_free(json_value *root);
 
 enum json_kind jr_kind(const json_value *v);
