@@ -1,11 +1,17 @@
 /* fields.c: see fields.h. */
 #include "http/fields.h"
 
+#include "json/json_where.h"
+
 bool fields_parse(slice body, json_value **root, http_error *error)
 {
     smoe_err err;
-    if (jr_parse(body, "the body", root, &err) != SMOE_OK) {
-        return http_refuse(error, HTTP_BAD_REQUEST, NULL, "%s", err.text);
+    size_t offset;
+    char where[128];
+    if (jr_parse_at(body, "the body", root, &offset, &err) != SMOE_OK) {
+        json_where(body, offset, where, sizeof where);
+        return http_refuse(error, HTTP_BAD_REQUEST, where, "%s%s%s%s", err.text,
+                           *where ? " (in " : "", where, *where ? ")" : "");
     }
     if (jr_kind(*root) != JSON_KIND_OBJECT) {
         return http_refuse(error, HTTP_BAD_REQUEST, NULL,
