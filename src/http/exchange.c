@@ -26,6 +26,7 @@ static const http_format *const formats[] = {
     &openai_chat_format,
     &openai_completion_format,
     &openai_embedding_format,
+    &openai_responses_format,
 };
 
 static const http_format *find_format(const char *path)

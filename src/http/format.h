@@ -29,6 +29,7 @@ typedef struct http_format {
     smoe_status (*count)(void *state, const http_reply *reply, buf *out, smoe_err *err);
 } http_format;
 
-extern const http_format openai_chat_format, openai_completion_format, openai_embedding_format;
+extern const http_format openai_chat_format, openai_completion_format, openai_embedding_format,
+    openai_responses_format;
 
 #endif

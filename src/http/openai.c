@@ -77,6 +77,23 @@ bool openai_common(const json_value *body, http_request *request, http_error *er
            fields_refuse(body, unsupported, error);
 }
 
+bool openai_tool_choice(const json_value *body, bool has_tools, http_request *request,
+                        http_error *error)
+{
+    const json_value *choice = jr_get(body, "tool_choice");
+    slice word = {0};
+    bool parallel = true;
+    jr_string(choice, &word);
+    if (!jr_is_null(choice) && !slice_is(word, "auto") && !slice_is(word, "none")) {
+        return http_refuse(error, HTTP_BAD_REQUEST, "tool_choice",
+                           "tool_choice must be auto or none; no model is forced to call here");
+    }
+    request->has_tools = has_tools && !slice_is(word, "none");
+    bool ok = field_bool(body, "parallel_tool_calls", &parallel, error);
+    request->one_tool_call = !parallel;
+    return ok;
+}
+
 bool openai_include_usage(const json_value *body, bool *include, http_error *error)
 {
     const json_value *options = jr_get(body, "stream_options");

@@ -17,6 +17,10 @@ bool openai_common(const json_value *body, http_request *request, http_error *er
 smoe_status openai_error(const http_error *error, buf *out, smoe_err *err);
 /* The members of "error", for other envelopes. */
 void openai_error_members(json_writer *w, const http_error *error);
+/* tool_choice and parallel_tool_calls: sets has_tools and one_tool_call. A choice that the model
+ * would have to be forced to is refused. */
+bool openai_tool_choice(const json_value *body, bool has_tools, http_request *request,
+                        http_error *error);
 bool openai_include_usage(const json_value *body, bool *include, http_error *error);
 /* Opens the object of a reply or chunk: id, object, created, model, system_fingerprint. */
 void openai_head(json_writer *w, const http_reply *reply, const char *prefix, const char *object);

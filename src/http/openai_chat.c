@@ -25,12 +25,10 @@ static bool read_format(const json_value *body, http_error *error)
     return true;
 }
 
-/* A choice that the model would have to be forced to is refused. */
 static bool read_tools(const json_value *body, http_request *request, http_error *error)
 {
-    const json_value *tools = jr_get(body, "tools"), *choice = jr_get(body, "tool_choice");
-    slice word = {0}, name;
-    bool parallel = true;
+    const json_value *tools = jr_get(body, "tools");
+    slice name;
     if (!jr_is_null(tools) && jr_kind(tools) != JSON_KIND_ARRAY) {
         return http_refuse(error, HTTP_BAD_REQUEST, "tools", "tools must be an array, found %s",
                            jr_kind_name(tools));
@@ -43,15 +41,7 @@ static bool read_tools(const json_value *body, http_request *request, http_error
                                "%s must be of type function, with a function and its name", param);
         }
     }
-    jr_string(choice, &word);
-    if (!jr_is_null(choice) && !slice_is(word, "auto") && !slice_is(word, "none")) {
-        return http_refuse(error, HTTP_BAD_REQUEST, "tool_choice",
-                           "tool_choice must be auto or none; no model is forced to call here");
-    }
-    request->has_tools = jr_len(tools) > 0 && !slice_is(word, "none");
-    bool ok = field_bool(body, "parallel_tool_calls", &parallel, error);
-    request->one_tool_call = !parallel;
-    return ok;
+    return openai_tool_choice(body, jr_len(tools) > 0, request, error);
 }
 
 /* chat_template_kwargs and tools become variables of the template. */

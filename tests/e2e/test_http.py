@@ -211,6 +211,70 @@ class Completions(WithServer):
         self.assertEqual((reply.status, reply.json()["error"]["code"]), (501, "not_implemented"))
 
 
+def named_events(text):
+    """[(name, data), ...] of SSE events that have names."""
+    found = re.findall(r"event: (\S+)\ndata: (.*)\n\n", text)
+    return [(name, json.loads(data)) for name, data in found]
+
+
+class Responses(WithServer):
+    def post(self, input, **fields):
+        return self.server.post("/v1/responses", {
+            "input": input, "temperature": 0, "repetition_penalty": 1, **fields})
+
+    def test_answer(self):
+        reply = self.post(QUESTION).json()
+        self.assertEqual((reply["object"], reply["status"]), ("response", "completed"))
+        self.assertEqual(reply["output"][0]["content"][0]["text"], PARIS)
+        self.assertEqual(reply["usage"]["output_tokens"], 9)
+        conversation = [{"role": "user", "content": "My name is Anna."},
+                        {"type": "message", "role": "assistant", "content": [
+                            {"type": "output_text", "text": "Nice to meet you, Anna!"}]},
+                        {"type": "reasoning", "summary": []},
+                        {"role": "user", "content": [{"type": "input_text",
+                                                      "text": "What is my name?"}]}]
+        reply = self.post(conversation, instructions="Be brief.").json()
+        self.assertEqual(reply["output"][0]["content"][0]["text"], "Your name is Anna.")
+        reply = self.post(QUESTION, max_output_tokens=2).json()
+        self.assertEqual(reply["status"], "incomplete")
+        self.assertEqual(reply["incomplete_details"], {"reason": "max_output_tokens"})
+
+    def test_stream(self):
+        found = named_events(self.post(QUESTION, stream=True).text)
+        names = [name for name, _ in found]
+        self.assertEqual(names[:4], ["response.created", "response.in_progress",
+                                     "response.output_item.added", "response.content_part.added"])
+        self.assertEqual(names[-4:], ["response.output_text.done", "response.content_part.done",
+                                      "response.output_item.done", "response.completed"])
+        self.assertEqual(set(names[4:-4]), {"response.output_text.delta"})
+        self.assertEqual("".join(d["delta"] for n, d in found if n.endswith("delta")), PARIS)
+        self.assertEqual([d["sequence_number"] for _, d in found], list(range(len(found))))
+        whole = self.post(QUESTION).json()
+        for reply in (whole, found[-1][1]["response"]):
+            del reply["id"], reply["created_at"], reply["output"][0]["id"], reply["usage"]
+        self.assertEqual(found[-1][1]["response"], whole)
+
+    def test_refused(self):
+        for fields, param in (
+                ({"input": None}, "input"), ({"input": []}, "input"),
+                ({"input": [{"role": "king", "content": "x"}]}, "input[0].role"),
+                ({"input": [{"role": "user", "content": 1}]}, "input[0].content"),
+                ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+                 "input[0].content[0]"),
+                ({"input": [{"type": "web_search_call"}]}, "input[0].type"),
+                ({"input": [{"type": "function_call"}]}, "input[0]"),
+                ({"input": [{"type": "function_call_output"}]}, "input[0].output"),
+                ({"previous_response_id": "resp_1"}, "previous_response_id"),
+                ({"background": True}, "background"), ({"instructions": 1}, "instructions"),
+                ({"max_output_tokens": 0}, "max_output_tokens"),
+                ({"tools": [{"type": "web_search"}]}, "tools[0]"),
+                ({"tool_choice": "required"}, "tool_choice"),
+                ({"text": {"format": {"type": "json_schema"}}}, "text.format")):
+            reply = self.post(**{"input": "x", **fields})
+            found = (reply.status, reply.json()["error"]["param"])
+            self.assertEqual(found, (400, param))
+
+
 class Models(unittest.TestCase):
     def test_switch(self):
         folder = WORK / "vaults"
@@ -609,6 +673,30 @@ class Tools(unittest.TestCase):
             self.assertEqual(without["message"]["content"], said)
             none = self.ask(server, tool_choice="none").json()["choices"][0]
             self.assertEqual(none["message"]["content"], said)
+
+    def test_responses(self):
+        said = 'I add.\n<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+        tools = [{"type": "function", "strict": True, **self.TOOLS[0]["function"]}]
+        body = {"model": "tools", "tools": tools, "input": [
+            {"role": "user", "content": "Add."},
+            {"type": "function_call", "call_id": "1", "name": "add", "arguments": "{}"},
+            {"type": "function_call", "call_id": "2", "name": "add", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "1", "output": "5"},
+            {"type": "function_call_output", "call_id": "2", "output": "6"}]}
+        with self.server(said) as server:
+            reply = server.post("/v1/responses", body).json()
+            self.assertEqual([i["type"] for i in reply["output"]], ["message", "function_call"])
+            self.assertEqual(json.loads(reply["output"][1]["arguments"]), {"a": 1})
+            self.assertEqual(reply["tools"], tools)
+            found = named_events(server.post("/v1/responses", {**body, "stream": True}).text)
+            names = [name for name, _ in found]
+            self.assertEqual(names[-4:], [
+                "response.function_call_arguments.delta", "response.function_call_arguments.done",
+                "response.output_item.done", "response.completed"])
+            output = found[-1][1]["response"]["output"]
+            self.assertEqual(output[1]["name"], "add")
+            self.assertEqual([d["output_index"] for n, d in found if n.endswith("added")],
+                             [0, 0, 1])
 
     def test_the_form_of_coder(self):
         said = ("<tool_call>\n<function=add>\n<parameter=a>\n5\n</parameter>\n<parameter=b>\n6\n"
