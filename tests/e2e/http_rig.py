@@ -8,10 +8,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
-from harness import BUILD, SMOE, SOURCE, TIMEOUT_S, WORK
+from harness import BUILD, SMOE, SOURCE, TIMEOUT_S, TINY, WORK, must_run, shatter
 
 CHAT = "/v1/chat/completions"
 
@@ -140,6 +141,13 @@ class FakeServer(Server):
         (self.folder / "mode.new").write_text(mode)
         (self.folder / "mode.new").rename(self.folder / "mode")
 
+    def set_mode_after(self, mode, word, n):
+        """Sets the mode when the engine has been sent its n-th line that begins so."""
+        def wait():
+            self.wait_to_hear(word, n)
+            self.set_mode(mode)
+        threading.Thread(target=wait).start()
+
     def heard(self, word):
         """Times at which the engine was sent a line that begins so."""
         lines = (self.folder / "log").read_text().splitlines()
@@ -151,3 +159,27 @@ class FakeServer(Server):
             assert time.monotonic() < end, f"the engine never heard {word}"
             time.sleep(0.01)
         return self.heard(word)[n - 1]
+
+
+TOOLS = [{"type": "function", "function": {
+    "name": "add", "parameters": {"type": "object", "properties": {
+        "a": {"type": "integer"}, "b": {"type": "string"}}}}}]
+
+TEMPLATE = """{%- if tools %}{% for tool in tools %}{{- tool | tojson }}{% endfor %}{% endif -%}
+{%- for m in messages %}{{- '<|im_start|>' + m.role + '\\n' + m.content }}
+{%- for c in m.tool_calls or [] %}<tool_call>{{- c.function.arguments | tojson }}</tool_call>
+{%- endfor %}{{- '<|im_end|>\\n' }}{% endfor -%}
+{{- '<|im_start|>assistant\\n' }}"""
+
+
+def tool_server(text):
+    """A model whose template has tools, over an engine that says the text."""
+    folder = WORK / "in" / "tools"
+    if not folder.exists():
+        shutil.copytree(TINY, folder)
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        config["chat_template"] = TEMPLATE
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    model = shatter(folder, name="tools").stem
+    ids = json.loads(must_run(SMOE, "tokens", model, "-", "--json", input=text).stdout)["ids"]
+    return FakeServer("say " + ",".join(map(str, ids)), model=model)

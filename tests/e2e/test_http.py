@@ -10,7 +10,7 @@ import time
 import unittest
 
 from harness import SMOE, TINY, WORK, main, must_run, run, shatter
-from http_rig import CHAT, FakeServer, Server, events, read_until
+from http_rig import CHAT, TOOLS, FakeServer, Server, events, read_until, tool_server
 
 PARIS = "The capital of France is Paris."
 QUESTION = "What is the capital of France?"
@@ -621,40 +621,15 @@ class Life(unittest.TestCase):
             self.assertNotIn("secret", server.log())
 
 
-TEMPLATE = """{%- if tools %}{% for tool in tools %}{{- tool | tojson }}{% endfor %}{% endif -%}
-{%- for m in messages %}{{- '<|im_start|>' + m.role + '\\n' + m.content }}
-{%- for c in m.tool_calls or [] %}<tool_call>{{- c.function.arguments | tojson }}</tool_call>
-{%- endfor %}{{- '<|im_end|>\\n' }}{% endfor -%}
-{{- '<|im_start|>assistant\\n' }}"""
-
-
 class Tools(unittest.TestCase):
     """A model whose template has tools, over an engine that says what it is told to."""
 
-    TOOLS = [{"type": "function", "function": {
-        "name": "add", "parameters": {"type": "object", "properties": {
-            "a": {"type": "integer"}, "b": {"type": "string"}}}}}]
-
-    @classmethod
-    def setUpClass(cls):
-        folder = WORK / "in" / "tools"
-        shutil.copytree(TINY, folder)
-        config = json.loads((folder / "tokenizer_config.json").read_text())
-        config["chat_template"] = TEMPLATE
-        (folder / "tokenizer_config.json").write_text(json.dumps(config))
-        cls.model = shatter(folder, name="tools")
-
-    def server(self, text):
-        done = must_run(SMOE, "tokens", self.model.stem, "-", "--json", input=text)
-        ids = ",".join(str(i) for i in json.loads(done.stdout)["ids"])
-        return FakeServer("say " + ids, model=self.model.stem)
-
     def ask(self, server, **fields):
-        return server.chat("Add.", model="tools", tools=self.TOOLS, **fields)
+        return server.chat("Add.", model="tools", tools=TOOLS, **fields)
 
     def test_call(self):
         said = 'I add.\n<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": "x"}}\n</tool_call>'
-        with self.server(said) as server:
+        with tool_server(said) as server:
             choice = self.ask(server).json()["choices"][0]
             self.assertEqual(choice["finish_reason"], "tool_calls")
             self.assertEqual(choice["message"]["content"], "I add.")
@@ -676,14 +651,14 @@ class Tools(unittest.TestCase):
 
     def test_responses(self):
         said = 'I add.\n<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-        tools = [{"type": "function", "strict": True, **self.TOOLS[0]["function"]}]
+        tools = [{"type": "function", "strict": True, **TOOLS[0]["function"]}]
         body = {"model": "tools", "tools": tools, "input": [
             {"role": "user", "content": "Add."},
             {"type": "function_call", "call_id": "1", "name": "add", "arguments": "{}"},
             {"type": "function_call", "call_id": "2", "name": "add", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "1", "output": "5"},
             {"type": "function_call_output", "call_id": "2", "output": "6"}]}
-        with self.server(said) as server:
+        with tool_server(said) as server:
             reply = server.post("/v1/responses", body).json()
             self.assertEqual([i["type"] for i in reply["output"]], ["message", "function_call"])
             self.assertEqual(json.loads(reply["output"][1]["arguments"]), {"a": 1})
@@ -701,7 +676,7 @@ class Tools(unittest.TestCase):
     def test_the_form_of_coder(self):
         said = ("<tool_call>\n<function=add>\n<parameter=a>\n5\n</parameter>\n<parameter=b>\n6\n"
                 "</parameter>\n</function>\n</tool_call>")
-        with self.server(said) as server:
+        with tool_server(said) as server:
             message = self.ask(server).json()["choices"][0]["message"]
             arguments = message["tool_calls"][0]["function"]["arguments"]
             self.assertEqual(json.loads(arguments), {"a": 5, "b": "6"})
@@ -709,7 +684,7 @@ class Tools(unittest.TestCase):
 
     def test_two_calls(self):
         said = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>\n' * 2
-        with self.server(said) as server:
+        with tool_server(said) as server:
             message = self.ask(server).json()["choices"][0]["message"]
             self.assertEqual(len({c["id"] for c in message["tool_calls"]}), 2)
             reply = self.ask(server, parallel_tool_calls=False).json()["choices"][0]
@@ -718,13 +693,13 @@ class Tools(unittest.TestCase):
     def test_a_malformed_call_is_text(self):
         for said in ('<tool_call>{"name": "add", "arguments"</tool_call>', "<tool_call>{",
                      "</tool_call>"):
-            with self.server(said) as server:
+            with tool_server(said) as server:
                 choice = self.ask(server).json()["choices"][0]
                 self.assertEqual(choice["message"]["content"], said)
                 self.assertEqual(choice["finish_reason"], "stop")
 
     def test_refused(self):
-        with self.server("x") as server:
+        with tool_server("x") as server:
             for fields, param in (({"tools": 1}, "tools"), ({"tools": [{}]}, "tools[0]"),
                                   ({"tool_choice": "required"}, "tool_choice"),
                                   ({"tool_choice": {"type": "function"}}, "tool_choice"),
@@ -733,7 +708,7 @@ class Tools(unittest.TestCase):
                 self.assertEqual(reply.status, 400)
                 self.assertEqual(reply.json()["error"]["param"], param)
         with Server() as server:
-            reply = server.chat("Add.", tools=self.TOOLS)
+            reply = server.chat("Add.", tools=TOOLS)
             self.assertEqual((reply.status, reply.json()["error"]["param"]), (400, "tools"))
 
 
