@@ -142,7 +142,8 @@ static void *serve_thread(void *arg)
 static void rig_start(rig *g, size_t max_line_bytes)
 {
     memset(g, 0, sizeof *g);
-    g->options = (serve_options){.sampling = {0.6f, 0.95f, 50, 1.1f},
+    g->options = (serve_options){.sampling = {.temperature = 0.6f, .top_p = 0.95f, .top_k = 50,
+                                              .rep_penalty = 1.1f},
                                  .max_line_bytes = max_line_bytes,
                                  .log = log_line,
                                  .done = count_done,
