@@ -27,6 +27,8 @@ static const http_format *const formats[] = {
     &openai_completion_format,
     &openai_embedding_format,
     &openai_responses_format,
+    &anthropic_format,
+    &anthropic_count_format,
 };
 
 static const http_format *find_format(const char *path)
@@ -273,7 +275,7 @@ static bool prepare(exchange *x, http_error *error)
         return http_refuse(error, HTTP_BAD_REQUEST, "tools",
                            "the chat template of %s has no place for tools", j->model->name);
     }
-    if (!tokenize(j, error) || !check_length(j, error)) {
+    if (!tokenize(j, error) || (x->format->count == NULL && !check_length(j, error))) {
         return false;
     }
     make_overrides(&j->request.sampling, j->overrides, sizeof j->overrides);

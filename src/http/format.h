@@ -31,5 +31,6 @@ typedef struct http_format {
 
 extern const http_format openai_chat_format, openai_completion_format, openai_embedding_format,
     openai_responses_format;
+extern const http_format anthropic_format, anthropic_count_format;
 
 #endif
