@@ -12,6 +12,10 @@
  *      for nothing is the first to give way. So a demanded read waits behind a hinted one only if
  *      the drive has already been given that one.
  *   5. An abandoned demand takes back what was not started; the rest arrives and becomes resident.
+ *   6. While nothing is asked for, the hottest absent records are read into FREE slots, hottest
+ *      first, no more at a time than the drive takes at once: so none is ever queued, and a demand
+ *      finds nothing to take back. They stay in the list where the free slots were: behind all that
+ *      was demanded, a hotter one before a cooler one.
  *
  * The state of a slot is drawn in ring.h. Tags of reads are slots. */
 #include "cache/expert_cache.h"
@@ -24,7 +28,7 @@
 #include "cache/record_read.h"
 
 enum {
-    GUESS_DEPTH = 2, /* guesses in flight: a demand that comes meanwhile waits for no more */
+    GUESS_DEPTH = 2, /* reads that nobody asked for in flight: a demand waits for no more */
     REAP_MAX = 64,
 };
 
@@ -46,11 +50,12 @@ static bool is_empty(const place_queue *q)
 /* ---- starting reads ---- */
 
 /* Gives a victim to a record; its read is part of the next batch. */
-static ring_slot *take_slot(expert_cache *c, uint32_t slot, uint32_t record)
+static ring_slot *assign(expert_cache *c, uint32_t slot, uint32_t record)
 {
     ring_slot *s = &c->ring.slots[slot];
     c->stats.n_evictions += s->record != RING_NONE;
     c->stats.n_guesses_wasted += s->is_guess;
+    c->stats.n_warmed_wasted += s->is_warm;
     ring_assign(&c->ring, slot, record);
     c->batch[c->n_batch++] = (aio_read){c->vault->record_offset[record], s->data,
                                         (uint32_t)c->vault->record_bytes, slot};
@@ -58,6 +63,12 @@ static ring_slot *take_slot(expert_cache *c, uint32_t slot, uint32_t record)
         c->busy_since_ns = clock_ns();
     }
     return s;
+}
+
+static ring_slot *take_slot(expert_cache *c, uint32_t slot, uint32_t record)
+{
+    ring_make_newest(&c->ring, slot);
+    return assign(c, slot, record);
 }
 
 static void start_missing(expert_cache *c)
@@ -91,16 +102,49 @@ static void start_hint(expert_cache *c)
     }
 }
 
+static void submit_batch(expert_cache *c)
+{
+    if (c->n_batch > 0) {
+        aio_submit(c->aio, c->batch, c->n_batch);
+        c->n_batch = 0;
+    }
+}
+
 static void start_reads(expert_cache *c)
 {
     start_missing(c);
     if (is_empty(&c->missing)) {
         start_hint(c);
     }
-    if (c->n_batch > 0) {
-        aio_submit(c->aio, c->batch, c->n_batch);
-        c->n_batch = 0;
+    submit_batch(c);
+}
+
+/* RING_NONE when every record that was ever demanded is there. */
+static uint32_t hottest_absent(const expert_cache *c)
+{
+    uint32_t n_ids = c->vault->n_layer * c->vault->n_expert, hottest = RING_NONE, most = 0;
+    for (uint32_t i = 0; i < n_ids; i++) {
+        if (c->heat->counts[i] > most && c->ring.slot_of_record[i] == RING_NONE) {
+            most = c->heat->counts[i];
+            hottest = i;
+        }
     }
+    return hottest;
+}
+
+static void start_warming(expert_cache *c)
+{
+    uint32_t limit = c->depth < GUESS_DEPTH ? c->depth : GUESS_DEPTH;
+    while (c->n_reading < limit) {
+        uint32_t slot = ring_find_free(&c->ring);
+        uint32_t record = slot == RING_NONE ? RING_NONE : hottest_absent(c);
+        if (record == RING_NONE) {
+            break;
+        }
+        assign(c, slot, record)->is_warm = true;
+        c->stats.n_warmed++;
+    }
+    submit_batch(c);
 }
 
 /* ---- finishing reads ---- */
@@ -147,6 +191,7 @@ static void finish_read(expert_cache *c, const aio_done *done)
     }
     bool is_older = s->is_older;
     s->place = RING_NONE;
+    c->warming_failed |= s->is_warm; /* those who ask for it will hear of it */
     ring_drop(&c->ring, done->tag);
     if (place != RING_NONE && is_older) { /* the failure is of the past: it is tried anew */
         push(&c->missing, place);
@@ -223,6 +268,9 @@ static smoe_status cache_demand(expert_source *source, uint32_t layer, const uin
         uint32_t record = layer * c->vault->n_expert + experts[i];
         uint32_t slot = c->ring.slot_of_record[record];
         c->demand[i] = record;
+        if (c->heat) {
+            heat_count(c->heat, record);
+        }
         if (slot == RING_NONE) {
             push(&c->missing, i);
             continue;
@@ -230,7 +278,8 @@ static smoe_status cache_demand(expert_source *source, uint32_t layer, const uin
         ring_slot *s = &c->ring.slots[slot];
         ring_make_newest(&c->ring, slot);
         c->stats.n_guesses_used += s->is_guess;
-        s->is_guess = false;
+        c->stats.n_warmed_used += s->is_warm;
+        s->is_guess = s->is_warm = false;
         s->place = i;
         if (s->state == SLOT_RESIDENT) {
             push(&c->ready, i);
@@ -318,6 +367,17 @@ static void cache_hint(expert_source *source, uint32_t layer, const uint32_t *ex
     start_reads(c);
 }
 
+bool expert_cache_warm(expert_cache *c)
+{
+    if (c->n_reading > 0) {
+        reap(c, false);
+    }
+    if (c->heat && !c->warming_failed) {
+        start_warming(c);
+    }
+    return c->n_reading > 0;
+}
+
 /* ---- opening ---- */
 
 static smoe_status open_reads(expert_cache *c, const expert_cache_params *p, smoe_err *err)
@@ -361,7 +421,8 @@ smoe_status expert_cache_init(expert_cache *c, const expert_cache_params *p, smo
 {
     *c = (expert_cache){.source = {cache_demand, cache_next, cache_release, cache_abandon,
                                    cache_hint, cache_poll, p->n_slots},
-                        .vault = p->vault, .is_buffered = !p->direct, .depth = p->depth};
+                        .vault = p->vault, .is_buffered = !p->direct, .depth = p->depth,
+                        .heat = p->heat};
     smoe_status status = init(c, p, err);
     if (status == SMOE_OK) {
         status = open_reads(c, p, err);

@@ -10,6 +10,7 @@
 
 #include "cache/aio.h"
 #include "cache/cache_stats.h"
+#include "cache/heat.h"
 #include "cache/ring.h"
 #include "formats/vault.h"
 #include "model/expert_source.h"
@@ -20,6 +21,7 @@ typedef struct expert_cache_params {
     aio_kind kind;
     bool direct;
     uint32_t depth;
+    heat *heat;                   /* what is demanded is counted here; borrowed; may be NULL */
     struct aio_backend *backend;  /* tests: instead of kind's; taken over, as aio_open does */
 } expert_cache_params;
 
@@ -49,6 +51,9 @@ typedef struct expert_cache {
     uint32_t *hint;         /* [n_expert] records */
     uint32_t n_hint, hint_at;
     bool hint_sure;
+    /* what is read while nothing is asked for */
+    heat *heat;             /* or NULL: nothing */
+    bool warming_failed;    /* one of these reads failed: no more of them */
     /* the reads */
     aio_read *batch;        /* [n_slots] for one aio_submit */
     uint32_t n_batch;
@@ -59,5 +64,8 @@ typedef struct expert_cache {
 
 smoe_status expert_cache_init(expert_cache *c, const expert_cache_params *p, smoe_err *err);
 void expert_cache_fini(expert_cache *c); /* waits for reads in flight */
+/* Between demands: keeps a few reads going that fill FREE slots with the hottest records that are
+ * absent. Never waits. False when none is under way: there is nothing (more) to do. */
+bool expert_cache_warm(expert_cache *c);
 
 #endif

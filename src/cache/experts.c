@@ -6,7 +6,7 @@ static smoe_status open_source(experts *x, const experts_params *p, smoe_err *er
     if (p->n_slots < p->vault->n_records) {
         const expert_cache_params params = {.vault = p->vault, .n_slots = p->n_slots,
                                             .kind = x->io.kind, .direct = x->io.direct,
-                                            .depth = x->io.depth};
+                                            .depth = x->io.depth, .heat = p->heat};
         x->source = &x->cache.source;
         x->stats = &x->cache.stats;
         return expert_cache_init(&x->cache, &params, err);
@@ -35,6 +35,11 @@ smoe_status experts_open(experts *x, const experts_params *p, smoe_err *err)
             return status;
         }
     }
+}
+
+bool experts_warm(experts *x)
+{
+    return x->source == &x->cache.source && expert_cache_warm(&x->cache);
 }
 
 void experts_close(experts *x)

@@ -13,6 +13,7 @@ typedef struct experts_params {
     uint32_t n_slots;   /* the number of records or more: all of them, loaded while opening */
     io_mode io;
     io_wish wish;       /* io keeps to it */
+    heat *heat;         /* as in expert_cache.h */
     bool (*progress)(void *ctx, uint64_t n_done, uint64_t n_total); /* of loading; may be NULL */
     void *ctx;
 } experts_params;
@@ -29,5 +30,7 @@ typedef struct experts {
  * SMOE_UNSUPPORTED where the wish forbids that. */
 smoe_status experts_open(experts *x, const experts_params *p, smoe_err *err);
 void experts_close(experts *x);
+/* As expert_cache_warm; false at once where all experts are in memory. */
+bool experts_warm(experts *x);
 
 #endif

@@ -66,6 +66,15 @@ uint32_t ring_find_victim(const ring *r)
     return i;
 }
 
+uint32_t ring_find_free(const ring *r)
+{
+    uint32_t i = r->newest;
+    while (i != RING_NONE && r->slots[i].state != SLOT_FREE) {
+        i = r->slots[i].next;
+    }
+    return i;
+}
+
 static void forget(ring *r, ring_slot *s)
 {
     if (s->record != RING_NONE) {
@@ -73,8 +82,7 @@ static void forget(ring *r, ring_slot *s)
         s->record = RING_NONE;
     }
     s->state = SLOT_FREE;
-    s->is_guess = false;
-    s->is_older = false;
+    s->is_guess = s->is_warm = s->is_older = false;
 }
 
 void ring_assign(ring *r, uint32_t i, uint32_t record)
@@ -84,7 +92,6 @@ void ring_assign(ring *r, uint32_t i, uint32_t record)
     s->record = record;
     s->state = SLOT_READING;
     r->slot_of_record[record] = i;
-    ring_make_newest(r, i);
 }
 
 void ring_arrived(ring *r, uint32_t i)

@@ -31,6 +31,7 @@ typedef struct ring_slot {
     slot_state state;
     bool is_guess;       /* read on a hint and not demanded since */
     bool is_older;       /* the read had begun before the demand that awaits it */
+    bool is_warm;        /* read while nothing was asked for, and not demanded since */
 } ring_slot;
 
 typedef struct ring {
@@ -49,7 +50,9 @@ void ring_fini(ring *r);
 
 /* The least recently used slot that is not held, or RING_NONE. */
 uint32_t ring_find_victim(const ring *r);
-/* Gives the slot, which is not held, to a record: READING, most recently used. */
+/* The FREE slot that is nearest to those in use, or RING_NONE. A walk over those in use. */
+uint32_t ring_find_free(const ring *r);
+/* Gives the slot, which is not held, to a record: READING. It keeps its place in the list. */
 void ring_assign(ring *r, uint32_t slot, uint32_t record);
 void ring_arrived(ring *r, uint32_t slot);
 /* Forgets the slot's record: FREE, least recently used. It is neither pinned nor awaited. */

@@ -386,17 +386,155 @@ static void test_a_demand_overtakes_hints(void **state)
     expert_cache_fini(&c);
 }
 
+/* ---- reading while nothing is asked for ---- */
+
+/* A ring with a history in which record r was demanded counts[r] times. */
+static aio_backend *open_warm(expert_cache *c, heat *h, const struct fixture *f, uint32_t n_slots,
+                              uint32_t depth, const uint32_t counts[N_RECORDS])
+{
+    smoe_err err;
+    aio_backend *b = fault_aio_new(f->v.st.file.fd, depth);
+    const expert_cache_params p = {.vault = &f->v, .n_slots = n_slots, .depth = depth,
+                                   .backend = b, .heat = h};
+    ASSERT_OK(heat_init(h, &f->v, &err), &err);
+    memcpy(h->counts, counts, N_RECORDS * sizeof *counts);
+    assert_non_null(b);
+    ASSERT_OK(expert_cache_init(c, &p, &err), &err);
+    return b;
+}
+
+static void close_warm(expert_cache *c, heat *h)
+{
+    expert_cache_fini(c);
+    heat_fini(h);
+}
+
+static void warm(expert_cache *c)
+{
+    while (expert_cache_warm(c)) {
+    }
+}
+
+static bool is_resident(const expert_cache *c, uint32_t record)
+{
+    uint32_t slot = c->ring.slot_of_record[record];
+    return slot != RING_NONE && c->ring.slots[slot].state == SLOT_RESIDENT;
+}
+
+static void test_the_hottest_fill_what_is_free(void **state)
+{
+    struct fixture *f = *state;
+    expert_cache c;
+    heat h;
+    const uint32_t counts[N_RECORDS] = {[3] = 9, [4] = 8, [7] = 9, [12] = 1, [20] = 5};
+    open_warm(&c, &h, f, 6, 4, counts);
+    use(&c, 0);
+    use(&c, 1);
+    assert_int_equal(h.counts[1], 1);
+    warm(&c);
+    assert_int_equal(c.stats.n_warmed, 4);
+    assert_true(is_resident(&c, 3) && is_resident(&c, 7) && is_resident(&c, 4));
+    assert_true(is_resident(&c, 20)); /* 12 finds no free slot, and nothing gives way to it */
+    assert_true(is_resident(&c, 0) && is_resident(&c, 1));
+    assert_int_equal(c.stats.n_evictions, 0);
+    use(&c, 4);
+    assert_int_equal(c.stats.n_hits, 1);
+    assert_int_equal(c.stats.n_warmed_used, 1);
+    use(&c, 16); /* what gives way: the coolest of those not demanded ... */
+    assert_false(is_resident(&c, 20));
+    use(&c, 17);
+    assert_false(is_resident(&c, 7));
+    use(&c, 18);
+    assert_false(is_resident(&c, 3));
+    assert_int_equal(c.stats.n_warmed_wasted, 3);
+    use(&c, 19); /* ... and then what was demanded */
+    assert_false(is_resident(&c, 0));
+    assert_int_equal(c.stats.n_warmed_wasted, 3);
+    close_warm(&c, &h);
+}
+
+/* With room for all: only what was ever demanded is read, and once. */
+static void test_warming_ends(void **state)
+{
+    struct fixture *f = *state;
+    expert_cache c;
+    heat h;
+    const uint32_t counts[N_RECORDS] = {[3] = 1, [23] = 2};
+    open_warm(&c, &h, f, N_RECORDS - 1, 1, counts);
+    for (int i = 0; i < 3; i++) {
+        warm(&c);
+        assert_int_equal(c.stats.n_warmed, 2);
+    }
+    expert_cache without;
+    open_faulty(&without, f, 4, 2);
+    assert_false(expert_cache_warm(&without));
+    expert_cache_fini(&without);
+    close_warm(&c, &h);
+}
+
+/* A demand that comes meanwhile finds few reads under way and none queued, and may want one of
+ * them. */
+static void test_a_demand_while_warming(void **state)
+{
+    struct fixture *f = *state;
+    expert_cache c;
+    heat h;
+    uint32_t counts[N_RECORDS];
+    for (uint32_t i = 0; i < N_RECORDS; i++) {
+        counts[i] = N_RECORDS - i;
+    }
+    for (uint32_t depth = 1; depth <= 4; depth++) {
+        aio_backend *b = open_warm(&c, &h, f, 10, depth, counts);
+        const fault_rule slow = {FAULT_SLOW, 0, UINT64_MAX, FAULT_FOR_EVER, 20};
+        fault_aio_set(b, &slow, 1);
+        assert_true(expert_cache_warm(&c));
+        uint32_t n = depth < 2 ? 1 : 2;
+        assert_int_equal(c.n_reading, n);
+        use(&c, 0);
+        assert_int_equal(c.stats.n_warmed_used, 1);
+        assert_int_equal(c.stats.n_hits, 0);
+        use(&c, 20);
+        wait_for_reads(&c);
+        assert_int_equal(c.stats.bytes_read, (n + 1) * RECORD_BYTES);
+        close_warm(&c, &h);
+    }
+}
+
+/* A drive that fails is left alone until somebody asks. */
+static void test_warming_fails_in_silence(void **state)
+{
+    struct fixture *f = *state;
+    expert_cache c;
+    heat h;
+    const uint32_t counts[N_RECORDS] = {[3] = 9, [4] = 8, [5] = 7, [6] = 6};
+    aio_backend *b = open_warm(&c, &h, f, 8, 1, counts);
+    const fault_rule rule = always_eio(f, 4);
+    fault_aio_set(b, &rule, 1);
+    warm(&c);
+    assert_int_equal(c.stats.n_warmed, 2);
+    assert_true(is_resident(&c, 3));
+    assert_int_equal(c.ring.slot_of_record[4], RING_NONE);
+    warm(&c);
+    assert_int_equal(c.stats.n_warmed, 2);
+    fault_aio_set(b, NULL, 0);
+    use(&c, 4);
+    use(&c, 5);
+    close_warm(&c, &h);
+}
+
 /* ---- everything at random ---- */
 
 /* Demands of any size, in rings of any size, with hints and abandoned demands, slow and failing
  * reads: every record handed out is right, nothing hangs, and at the end everything is idle. */
 static void stress(const struct fixture *f, uint32_t n_slots, uint64_t seed, int n_steps)
 {
+    static const uint32_t no_history[N_RECORDS];
     smoe_err err;
     expert_cache c;
+    heat h;
     rng r = {seed};
     uint32_t depth = 1 + (uint32_t)(rng_next(&r) % 6);
-    aio_backend *b = open_faulty(&c, f, n_slots, depth);
+    aio_backend *b = open_warm(&c, &h, f, n_slots, depth, no_history);
     expert_source *s = &c.source;
     const fault_rule rules[] = {
         {FAULT_SLOW, f->offsets[3], f->offsets[3] + RECORD_BYTES, FAULT_FOR_EVER, 2},
@@ -440,6 +578,8 @@ static void stress(const struct fixture *f, uint32_t n_slots, uint64_t seed, int
         if (status != SMOE_OK || stop < n) {
             s->abandon(s);
         }
+        for (uint64_t n_idle = set >> 40 & 3; n_idle > 0 && expert_cache_warm(&c); n_idle--) {
+        }
     }
     s->abandon(s);
     while (c.n_reading > 0) {
@@ -452,7 +592,7 @@ static void stress(const struct fixture *f, uint32_t n_slots, uint64_t seed, int
         assert_int_equal(c.ring.slots[i].place, RING_NONE);
         assert_true(c.ring.slots[i].state != SLOT_READING);
     }
-    expert_cache_fini(&c);
+    close_warm(&c, &h);
 }
 
 static void test_stress(void **state)
@@ -522,6 +662,10 @@ int main(void)
         WITH_VAULT(test_a_hint_is_read_ahead),
         WITH_VAULT(test_a_hint_displaces_the_coldest_only),
         WITH_VAULT(test_a_demand_overtakes_hints),
+        WITH_VAULT(test_the_hottest_fill_what_is_free),
+        WITH_VAULT(test_warming_ends),
+        WITH_VAULT(test_a_demand_while_warming),
+        WITH_VAULT(test_warming_fails_in_silence),
         WITH_VAULT(test_stress),
         WITH_VAULT(test_close_at_once),
         WITH_VAULT(test_acquire_allocates_nothing),
