@@ -29,8 +29,11 @@ typedef struct smoe_engine_params {
     const char *io;            /* uring or threads, direct or buffered, or one of each as in
                                 * "uring,direct", refused where it cannot be had; NULL = what is
                                 * fastest here */
+    /* Keep a history of the experts used beside the vault, for smoe_session_idle to read ahead. */
+    bool prewarm;
     void *ctx;                 /* of the following, which may be NULL */
-    void (*log)(void *ctx, const char *sentence); /* what was chosen, while opening */
+    /* What was chosen, while opening; later, that the history cannot be written. */
+    void (*log)(void *ctx, const char *sentence);
     /* While all experts are loaded, in bytes; false ends it with SMOE_CANCELLED. */
     bool (*load_progress)(void *ctx, uint64_t n_done, uint64_t n_total);
 } smoe_engine_params;
@@ -117,6 +120,9 @@ typedef struct smoe_result {
     uint64_t bytes_read, read_ns;  /* read_ns: while at least one read was under way */
     /* experts read ahead by a guess or a hint; of these used, and given up unused */
     uint64_t n_guessed, n_guesses_used, n_guesses_wasted;
+    /* experts read by smoe_session_idle before this request; of all such, used and given up unused
+     * by this request */
+    uint64_t n_prewarmed, n_prewarmed_used, n_prewarmed_wasted;
     smoe_times times;         /* zero unless the session is instrumented */
     uint64_t n_decode_allocs; /* heap allocations made while decoding: always 0 */
 } smoe_result;
@@ -126,6 +132,11 @@ typedef struct smoe_result {
  */
 smoe_status smoe_session_generate(smoe_session *session, const smoe_request *request,
                                   const smoe_events *events, smoe_result *result, smoe_err *err);
+
+/* While no request runs: does a little of what makes the next one faster, without waiting for the
+ * drive, and returns in how many milliseconds to call it again; -1 = not before the next request.
+ * No result depends on it. */
+int smoe_session_idle(smoe_session *session);
 
 /* Logits of every position of ids, from a fresh stream: row is called n_ids times in order with
  * n_vocab floats. For smoe eval. */

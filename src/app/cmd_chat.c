@@ -27,7 +27,7 @@ struct chat_flags {
     uint64_t seed;
     bool temperature_seen, top_p_seen, rep_penalty_seen, top_k_seen, seed_seen, threads_seen,
         ring_seen, min_p_seen, presence_penalty_seen, frequency_penalty_seen;
-    bool think, no_think, resume, json, no_save, stats, verbose, help;
+    bool think, no_think, resume, json, no_save, no_prewarm, stats, verbose, help;
 };
 
 /* The engine's command line. Texts are borrowed except the numbers, which live here. */
@@ -103,6 +103,9 @@ static void engine_args_make(struct engine_args *a, const struct chat_flags *f, 
     if (f->mem_limit != NULL) {
         add(a, "--mem-limit", f->mem_limit);
     }
+    if (f->no_prewarm) {
+        add(a, "--no-prewarm", NULL);
+    }
 }
 
 static smoe_status parse_flags(struct chat_flags *f, int argc, char **argv, const char **model,
@@ -142,6 +145,8 @@ static smoe_status parse_flags(struct chat_flags *f, int argc, char **argv, cons
          &f->ring_seen},
         {"mem-limit", OPT_TEXT, &f->mem_limit, 0, 0, "SIZE",
          "memory for everything (default: what the machine offers)", NULL},
+        {"no-prewarm", OPT_FLAG, &f->no_prewarm, 0, 0, NULL,
+         "read nothing ahead while you type, keep no history of experts", NULL},
         {"stats", OPT_FLAG, &f->stats, 0, 0, NULL,
          "tokens and speed of each answer, on stderr, also when not on a terminal", NULL},
         {"verbose", OPT_FLAG, &f->verbose, 0, 0, NULL, "show the engine's messages", NULL},

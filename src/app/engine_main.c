@@ -23,7 +23,7 @@ struct engine_flags {
     smoe_sampling sampling;
     const char *tokens_in, *eos_ids, *kv_type, *instrument_as;
     uint32_t n_tokens;
-    bool serve, raw_ids, help, version;
+    bool serve, raw_ids, no_prewarm, help, version;
     instrument instrument;
     unsigned load_tenth; /* of loading the experts, as far as it was told */
 };
@@ -56,6 +56,11 @@ static smoe_status check_flags(struct engine_flags *f, smoe_err *err)
                        "--%s belongs to --tokens-in; with --serve each request says it itself",
                        f->raw_ids ? "raw-ids" : "tokens");
     }
+    if (f->tokens_in && f->no_prewarm) {
+        return err_set(err, SMOE_USAGE, "--no-prewarm belongs to --serve; --tokens-in answers at "
+                       "once and reads nothing ahead");
+    }
+    f->engine.prewarm = f->serve && !f->no_prewarm;
     TRY(instrument_parse(f->instrument_as, &f->instrument, err));
     f->session.instrument = f->instrument.is_on;
     return args_parse_kv_type(f->kv_type, &f->engine.kv_type, err);
@@ -111,6 +116,8 @@ static smoe_status parse_flags(struct engine_flags *f, int argc, char **argv, sm
          NULL},
         {"spec", OPT_U32, &f->session.n_spec, 0, 1024, "N",
          "experts to guess and read ahead per layer while the drive idles (default 0)", NULL},
+        {"no-prewarm", OPT_FLAG, &f->no_prewarm, 0, 0, NULL,
+         "with --serve: read nothing ahead between requests, keep no history of experts", NULL},
         {"help", OPT_FLAG, &f->help, 0, 0, NULL, "this text", NULL},
         {"version", OPT_FLAG, &f->version, 0, 0, NULL, "the version", NULL},
         {NULL, OPT_FLAG, NULL, 0, 0, NULL, NULL, NULL},

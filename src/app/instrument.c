@@ -52,6 +52,9 @@ void instrument_line(const instrument *in, const smoe_result *r)
         {"prefetch_bytes", (double)(r->n_guessed * in->record_bytes), 0},
         {"prefetch_used_bytes", (double)(r->n_guesses_used * in->record_bytes), 0},
         {"prefetch_wasted_bytes", (double)(r->n_guesses_wasted * in->record_bytes), 0},
+        {"prewarm_bytes", (double)(r->n_prewarmed * in->record_bytes), 0},
+        {"prewarm_used_bytes", (double)(r->n_prewarmed_used * in->record_bytes), 0},
+        {"prewarm_wasted_bytes", (double)(r->n_prewarmed_wasted * in->record_bytes), 0},
     };
     fprintf(stderr, in->is_json ? "{" : "smoe-engine: request");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

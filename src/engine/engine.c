@@ -147,6 +147,7 @@ static smoe_status open_experts(smoe_engine *e, const smoe_engine_params *p, smo
         .n_slots = e->info.n_ring,
         .io = e->io,
         .wish = e->wish,
+        .heat = e->prewarm.path ? &e->prewarm.heat : NULL,
         .progress = p->load_progress,
         .ctx = p->ctx,
     };
@@ -184,6 +185,9 @@ smoe_status smoe_engine_open(const smoe_engine_params *params, smoe_engine **out
     CHECK(weights_load(&e->weights, &e->scout, err));
     file_forget(&e->scout.st.file, 0, e->scout.st.file.size_bytes);
     CHECK(pool_new(e->info.n_threads, &e->pool, err));
+    if (params->prewarm && e->info.n_ring < e->info.n_records) {
+        CHECK(prewarm_init(&e->prewarm, &e->vault, params->log, params->ctx, err));
+    }
     CHECK(open_experts(e, params, err));
     fill_info(e);
     *out = e;
@@ -199,6 +203,7 @@ void smoe_engine_close(smoe_engine *e)
         return;
     }
     experts_close(&e->experts);
+    prewarm_fini(&e->prewarm);
     pool_free(e->pool);
     weights_unload(&e->weights);
     vault_close(&e->vault);

@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "cache/experts.h"
+#include "engine/prewarm.h"
 #include "formats/vault.h"
 #include "model/weights.h"
 #include "quant/kernels.h"
@@ -18,6 +19,7 @@ struct smoe_engine {
     io_mode io;
     io_wish wish; /* that io keeps to */
     experts experts;
+    prewarm prewarm; /* zero = off */
     pool *pool;
     const kernels *kernels;
     const panel_kernels *panel_kernels;

@@ -32,6 +32,7 @@ struct smoe_session {
     sampler sampler;
     rng rng;
     prefill_watch watch;
+    uint64_t n_warmed; /* cache_stats.n_warmed when the last request ended */
     uint32_t max_suffix;
     uint8_t *is_eos;   /* [n_vocab] */
     /* [n_ctx + 1]: the last token may be emitted without entering the KV cache */
@@ -259,7 +260,7 @@ static smoe_status decode(smoe_session *s, const smoe_request *r, const smoe_eve
     }
 }
 
-static void count(const smoe_session *s, const cache_stats *before, smoe_result *r)
+static void count(smoe_session *s, const cache_stats *before, smoe_result *r)
 {
     const cache_stats *now = s->engine->experts.stats;
     const forward_times *t = &s->times;
@@ -271,6 +272,10 @@ static void count(const smoe_session *s, const cache_stats *before, smoe_result 
     r->n_guessed = now->n_guessed - before->n_guessed;
     r->n_guesses_used = now->n_guesses_used - before->n_guesses_used;
     r->n_guesses_wasted = now->n_guesses_wasted - before->n_guesses_wasted;
+    r->n_prewarmed = now->n_warmed - s->n_warmed;
+    r->n_prewarmed_used = now->n_warmed_used - before->n_warmed_used;
+    r->n_prewarmed_wasted = now->n_warmed_wasted - before->n_warmed_wasted;
+    s->n_warmed = now->n_warmed;
     if (s->forward.times) {
         uint64_t wait_ns = now->wait_ns - before->wait_ns;
         r->times = (smoe_times){t->attention_ns, t->router_ns,
@@ -315,6 +320,11 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
         return SMOE_OK;
     }
     return status;
+}
+
+int smoe_session_idle(smoe_session *s)
+{
+    return prewarm_step(&s->engine->prewarm, &s->engine->experts);
 }
 
 smoe_status smoe_session_logits(smoe_session *s, const int32_t *ids, size_t n_ids,

@@ -200,11 +200,13 @@ static void answer(server *s, slice line)
     }
 }
 
-/* Blocks until there is more input; the loop has handed out every complete line. */
+/* The loop has handed out every complete line. Waits for more input, or until the session, which
+ * gets the time in which there is none, wants more of it. */
 static void wait_for_input(server *s)
 {
     bool progress;
-    if (!pipe_readable(s->in.fd, -1)) {
+    if (!pipe_readable(s->in.fd, 0) &&
+        !pipe_readable(s->in.fd, smoe_session_idle(s->session))) {
         return;
     }
     smoe_status status = lines_fill(&s->in, &progress, &s->broken_err);

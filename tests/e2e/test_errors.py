@@ -379,6 +379,10 @@ def unknown_flag():
     return one_shot(good(), "1", "--temprature", 0)
 
 
+def no_prewarm_without_serve():
+    return one_shot(good(), "1", "--no-prewarm")
+
+
 def instrument_in_an_unknown_form():
     return one_shot(good(), "1", "--instrument=xml")
 

@@ -33,12 +33,21 @@ enum {
 
 struct smoe_session {
     int n_resets, n_requests;
+    int n_idle;
     smoe_request last; /* ids not kept */
 };
 
 void smoe_session_reset(smoe_session *s)
 {
     s->n_resets++;
+}
+
+static bool idle_has_more; /* set before a server starts */
+
+int smoe_session_idle(smoe_session *s)
+{
+    s->n_idle++;
+    return idle_has_more ? 1 : -1;
 }
 
 static smoe_status check(const smoe_request *r, smoe_err *err)
@@ -234,6 +243,35 @@ static void answers(void **state)
     expect("GEN 10 1,2", "<<ERR bad_request>>\n");
 }
 
+/* The session gets the time in which nothing is asked, as long as it wants more, and not while a
+ * request waits. */
+static void idle_time(void **state)
+{
+    (void)state;
+    rig g;
+    rig_start(&g, 0);
+    send_text(&g, "GEN 9 5\nGEN 9 6\nGEN 9 7\n");
+    wait_for(&g, "7 \n");
+    wait_for(&g, "<<DONE>>\n");
+    char *out = rig_finish(&g);
+    assert_true(g.session.n_idle <= 2); /* before the first line and after the last one */
+    free(out);
+
+    idle_has_more = true;
+    rig_start(&g, 0);
+    for (int i = 0; i < 5; i++) {
+        usleep(5000);
+        send_text(&g, "GEN 9 5\n");
+        wait_for(&g, "<<DONE>>\n");
+    }
+    usleep(20000);
+    out = rig_finish(&g);
+    assert_int_equal(g.session.n_requests, 5);
+    assert_true(g.session.n_idle >= 5);
+    free(out);
+    idle_has_more = false;
+}
+
 static void overrides_and_log(void **state)
 {
     (void)state;
@@ -424,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers),          cmocka_unit_test(overrides_and_log),
+        cmocka_unit_test(idle_time),
         cmocka_unit_test(cancel),           cmocka_unit_test(long_lines),
         cmocka_unit_test(back_pressure),    cmocka_unit_test(client_goes_away),
         cmocka_unit_test(unusable_descriptors), cmocka_unit_test(random_histories),
