@@ -1,6 +1,7 @@
 """clients/chat.py says what `smoe chat` says, sends the ids that it sends, and obeys the same rules
-when things go wrong. Needs the Python package transformers, else skipped; the environment variable
-SMOE_PYTHON names an interpreter that has it."""
+when things go wrong. What compares texts and ids needs the Python package transformers, else it is
+skipped; the environment variable SMOE_PYTHON names an interpreter that has it. The rules are tested
+over a tokenizer whose ids are bytes."""
 
 import json
 import os
@@ -24,6 +25,28 @@ CLIENT = SOURCE / "clients" / "chat.py"
 FAKE = BUILD / "tests" / "unit" / "protocol" / "fake_engine"
 QUESTIONS = "Hello!\nWhat is the capital of France?\nAnd of Italy?\n/reset\nAnd of Italy?\n"
 GREEDY = ["--temperature", "0", "--rep-penalty", "1"]
+
+BYTES = '''"""transformers, as far as chat.py needs it: ids are bytes."""
+import os
+
+
+class AutoTokenizer:
+    @staticmethod
+    def from_pretrained(folder):
+        return AutoTokenizer()
+
+    def get_vocab(self):
+        return {}
+
+    def apply_chat_template(self, messages, add_generation_prompt, return_dict):
+        if messages[-1]["content"] == "refuse":
+            raise ValueError("never no")
+        text = "".join(f"<{m['role']}>{m['content']}</>" for m in messages) + "<assistant>"
+        return list(text.encode())
+
+    def decode(self, ids, **options):
+        return bytes(ids).decode(errors="replace")
+'''
 
 HAS_TRANSFORMERS = subprocess.run([PYTHON, "-c", "import transformers"],
                                   capture_output=True).returncode == 0
@@ -56,18 +79,28 @@ def ids_sent(log):
     return [line.split()[-1] for line in log.read_text().splitlines() if line.startswith("GEN")]
 
 
-def client(engine, *flags, model="/nowhere/model", **options):
-    return run(PYTHON, CLIENT, TINY, model, "--engine", engine, *flags, **options)
+def over_bytes():
+    """The environment in which chat.py finds the tokenizer of bytes."""
+    folder = WORK / "bytes-tokenizer"
+    folder.mkdir(exist_ok=True)
+    (folder / "transformers.py").write_text(BYTES)
+    return dict(os.environ, PYTHONPATH=str(folder))
+
+
+def client(engine, *flags, **options):
+    return run(sys.executable, CLIENT, TINY, "/nowhere/model", "--engine", engine, *flags,
+               env=over_bytes(), **options)
 
 
 class Terminal:
     """chat.py on a terminal of its own."""
 
-    def __init__(self, engine, model="/nowhere/model", *flags):
+    def __init__(self, engine):
         self.fd, other = pty.openpty()
         self.process = subprocess.Popen(
-            [PYTHON, CLIENT, TINY, model, "--engine", engine, *flags], stdin=other, stdout=other,
-            stderr=other, preexec_fn=lambda: (os.setsid(), os.close(os.open(os.ttyname(0), 2))))
+            [sys.executable, CLIENT, TINY, "/nowhere/model", "--engine", engine], stdin=other,
+            stdout=other, stderr=other, env=over_bytes(),
+            preexec_fn=lambda: (os.setsid(), os.close(os.open(os.ttyname(0), 2))))
         os.close(other)
         self.text = ""
         self.wait_for(r"(^|\n|\r)> ")
@@ -108,7 +141,7 @@ class Terminal:
 
 
 @unittest.skipUnless(HAS_TRANSFORMERS, "transformers is not installed for this Python")
-class PythonClient(unittest.TestCase):
+class BesideTheOtherConsole(unittest.TestCase):
     maxDiff = None
 
     def both(self, name, checkpoint, model, engine, questions, flags=()):
@@ -171,6 +204,14 @@ class PythonClient(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("needs the checkpoint's directory", done.stderr)
 
+    def test_whole_characters(self):
+        text = "é 中 😀 x\x1b[2J"
+        done = run(PYTHON, CLIENT, TINY, "x", "--engine", fake("whole", "answer", as_ids(text)),
+                   input="Hi\n")
+        self.assertEqual(done.stdout, text + "\n")
+
+
+class Rules(unittest.TestCase):
     def test_engine_that_does_not_start(self):
         done = client(ENGINE, input="Hello\n")
         self.assertEqual(done.returncode, 1)
@@ -182,7 +223,7 @@ class PythonClient(unittest.TestCase):
 
     def test_engine_that_dies(self):
         done = client(fake("once", "die-once", WORK / "died"), input="Hi\n")
-        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 2))
+        self.assertEqual((done.returncode, done.stdout), (0, "abc\nagain\n"))
         self.assertIn("[engine died (exit 3) - restarting]", done.stderr)
         self.assertIn("[the answer starts again from its beginning]", done.stderr)
         for mode, status in (("die", 3), ("half", 0), ("garbage", 137)):
@@ -202,34 +243,31 @@ class PythonClient(unittest.TestCase):
                                       r"this message was dropped; /reset starts a new conversation")
         done = client(fake("internal", "error", "internal"), input="Hi\n")
         self.assertIn("[the engine could not answer: internal]", done.stderr)
-        done = client(fake("hi", "answer", as_ids("Hi")), input="/nonsense\n//quit\n")
+        done = client(fake("hi", "answer", "Hi"), input="/nonsense\n//quit\n")
         self.assertEqual((done.returncode, done.stdout), (0, "Hi\n"))
         self.assertIn("there is no such command", done.stderr)
 
     def test_message_that_the_template_rejects(self):
-        folder = WORK / "rejects"
-        shutil.copytree(TINY, folder)
-        config = json.loads((folder / "tokenizer_config.json").read_text())
-        config["chat_template"] = "{% if messages[0].content == 'no' %}" \
-            "{{ raise_exception('never no') }}{% endif %}" + config["chat_template"]
-        (folder / "tokenizer_config.json").write_text(json.dumps(config))
-        done = run(PYTHON, CLIENT, folder, "x", "--engine", fake("a", "answer", as_ids("A")),
-                   input="no\nyes\n")
+        done = client(fake("a", "answer", "A"), input="refuse\nyes\n")
         self.assertEqual((done.returncode, done.stdout), (1, "A\n"))
         self.assertIn("[this message cannot be sent: never no]", done.stderr)
         self.assertIn("1 of 2 turns failed", done.stderr)
 
     def test_input_of_any_bytes(self):
         log = WORK / "bytes.log"
-        engine = script("bytes", FAKE, "answer", as_ids("A"), log=log)
-        done = subprocess.run([PYTHON, CLIENT, TINY, "x", "--engine", engine],
-                              input=b"a\xff\0b\n" + b"x " * 20000 + b"\n", capture_output=True)
+        engine = script("bytes", FAKE, "answer", "A", log=log)
+        done = subprocess.run([sys.executable, CLIENT, TINY, "x", "--engine", engine],
+                              env=over_bytes(), capture_output=True,
+                              input=b"a\xff\0b\n" + b"x " * 20000 + b"\n")
         self.assertEqual((done.returncode, done.stdout), (0, b"A\nA\n"))
-        self.assertGreater(len(ids_sent(log)[1]), 65536)  # more than a pipe holds
+        first, second = ids_sent(log)
+        self.assertEqual(bytes(map(int, first.split(","))).decode(),
+                         "<user>a\ufffd\ufffdb</><assistant>")
+        self.assertGreater(len(second), 65536)  # more than a pipe holds
 
     def test_text_is_whole_and_cannot_steer_a_terminal(self):
         text = "é 中 😀\x1b[2J\x07\x7f\x9b"
-        engine = fake("text", "answer", as_ids(text))
+        engine = fake("text", "answer", text)
         self.assertEqual(client(engine, input="Hi\n").stdout, text + "\n")
         t = Terminal(engine)
         t.type("Hi\n")
@@ -238,19 +276,18 @@ class PythonClient(unittest.TestCase):
         self.assertEqual(t.end(), 0)
 
     def test_reader_that_goes_away(self):
-        engine = fake("slow-reader", "slow", as_ids("abc "))
-        line = f"printf 'Hi\\nHi\\n' | {PYTHON} {CLIENT} {TINY} x --engine {engine} " \
+        engine = fake("slow-reader", "slow", "abc ")
+        line = f"printf 'Hi\\nHi\\n' | {sys.executable} {CLIENT} {TINY} x --engine {engine} " \
                "--max-tokens 40 | head -c 1 >/dev/null"
-        done = run("sh", "-c", line)
+        done = run("sh", "-c", line, env=over_bytes())
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("Traceback", done.stderr)
 
 
-@unittest.skipUnless(HAS_TRANSFORMERS, "transformers is not installed for this Python")
 class AtATerminal(unittest.TestCase):
     def test_ctrl_c_stops_an_answer(self):
         log = WORK / "ctrl-c.log"
-        t = Terminal(script("slow", FAKE, "slow", as_ids("xyz"), log=log))
+        t = Terminal(script("slow", FAKE, "slow", "xyz", log=log))
         n_stopped = 0
         for pause in (0, 0.05, 0.3):
             t.type("Hi\n")
@@ -268,7 +305,7 @@ class AtATerminal(unittest.TestCase):
     def test_ctrl_c_loses_no_token(self):
         """Every token is sent 20 ms apart: whatever the moment of the interrupt, the letters that
         came are those that were sent, in order and whole."""
-        t = Terminal(fake("letters", "slow", as_ids("abcdefghij")))
+        t = Terminal(fake("letters", "slow", "abcdefghij"))
         for pause in range(5):
             t.type("Hi\n")
             t.wait_for("abc")
@@ -282,7 +319,7 @@ class AtATerminal(unittest.TestCase):
         self.assertEqual(t.end(), 0)
 
     def test_second_ctrl_c_leaves(self):
-        t = Terminal(fake("slow2", "slow", as_ids("xyz")))
+        t = Terminal(fake("slow2", "slow", "xyz"))
         t.type("Hi\n")
         t.wait_for("xyzxyz")
         t.type("\x03")
@@ -291,7 +328,7 @@ class AtATerminal(unittest.TestCase):
         self.assertEqual(t.end(), 130)
 
     def test_ctrl_c_at_the_prompt_leaves(self):
-        t = Terminal(fake("prompt", "answer", as_ids("A")))
+        t = Terminal(fake("prompt", "answer", "A"))
         t.type("\x03")
         self.assertEqual(t.end(), 130)
 
@@ -308,7 +345,7 @@ class AtATerminal(unittest.TestCase):
 
     def test_engine_killed(self):
         """While idle, in the middle of an answer, and both times that a message is asked."""
-        t = Terminal(fake("killed", "slow", as_ids("xyz")))
+        t = Terminal(fake("killed", "slow", "xyz"))
         t.kill_engine()
         t.type("Hi\n")
         t.wait_for(r"\[engine died \(exit 137\) - restarting\]")
