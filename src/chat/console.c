@@ -151,6 +151,9 @@ static enum next step(console *c, bool *hinted, smoe_status *status, smoe_err *e
         render_notice(&c->render, "[a line longer than %d MiB was skipped]", LINE_MAX_BYTES >> 20);
         return NEXT_LINE;
     case LINE_END:
+        if (interrupt_ended_by()) {
+            return NEXT_INTERRUPTED;
+        }
         if (compose_finish(&c->compose)) { /* a message that its input did not end */
             handle_message(c, buf_slice(&c->compose.text), false);
         }
@@ -173,6 +176,12 @@ static smoe_status session(console *c, smoe_err *err)
     }
     while (next == NEXT_LINE && c->render.broken_errno == 0) {
         next = step(c, &hinted, &status, err);
+    }
+    if (c->render.broken_errno == EIO && c->terminal) {
+        interrupt_hang_up();
+    }
+    if (interrupt_ended_by()) {
+        return err_set(err, SMOE_CANCELLED, "ended by signal %d", interrupt_ended_by());
     }
     if (c->render.broken_errno == EPIPE) {
         return SMOE_OK; /* whoever read the answers has had enough */

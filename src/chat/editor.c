@@ -48,7 +48,7 @@ static bool is_empty(const editor *e)
     return typed->lastchar == typed->buffer;
 }
 
-/* One byte: 1, 0 at the end of input, -1 on Ctrl-C or a failure. */
+/* One byte: 1; -1 on Ctrl-C, without a terminal, or on a failure. */
 static int read_byte(editor *e, char *byte)
 {
     while (true) {
@@ -64,8 +64,12 @@ static int read_byte(editor *e, char *byte)
             continue;
         }
         ssize_t n = read(e->in_fd, byte, 1);
-        if (n >= 0) {
-            return (int)n;
+        if (n > 0) {
+            return 1;
+        }
+        if (n == 0 || errno == EIO) { /* Ctrl-D is a character here */
+            interrupt_hang_up();
+            continue;
         }
         if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
             e->failed = true;

@@ -46,6 +46,11 @@ int interrupt_ended_by(void)
     return (int)ended_by;
 }
 
+void interrupt_hang_up(void)
+{
+    on_signal(SIGHUP);
+}
+
 bool interrupt_take_resize(void)
 {
     bool was = resized;

@@ -223,7 +223,10 @@ bool turn_again(console *c)
     if (c->render.answer_open) {
         render_answer_end(&c->render);
     }
-    if (end == ASK_LEAVE) {
+    if (end == ASK_LEAVE) { /* what was said is kept; else the question waits for an answer */
+        if (c->answer.len > 0 || c->reasoning.len > 0) {
+            keep_or_drop(c, end);
+        }
         return false;
     }
     bool failed = end != ASK_ANSWERED && end != ASK_STOPPED;

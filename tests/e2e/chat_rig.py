@@ -27,6 +27,14 @@ def through_pipes(engine_args, text, flags=(), timeout=60):
     return out, err, done.returncode
 
 
+def is_alive(pid):
+    try:
+        with open(f'/proc/{pid}/stat') as f:
+            return f.read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
 class Terminal:
     """A person at a terminal."""
 
@@ -35,9 +43,29 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execve(CHAT, command(engine_args, flags), environ)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 100, 0, 0))
+        self.resize(100)
         self.screen = ''
         self.raw = b''
+
+    def resize(self, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+
+    def engine_pid(self):
+        """Waits for one: a console starts with none and may be replacing it."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            with open(f'/proc/{self.pid}/task/{self.pid}/children') as f:
+                for pid in f.read().split():
+                    if is_alive(pid):
+                        return int(pid)
+            time.sleep(0.01)
+        raise AssertionError('there is no engine')
+
+    def kill_engine(self):
+        os.kill(self.engine_pid(), signal.SIGKILL)
+
+    def hang_up(self):
+        os.close(self.fd)
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -86,9 +114,22 @@ class Terminal:
             if not data:
                 break
             self.screen += data.decode('utf-8', 'replace')
-        _, status = os.waitpid(self.pid, 0)
+        status = self.status()
         os.close(self.fd)
-        return self.screen, os.waitstatus_to_exitcode(status)
+        return self.screen, status
+
+    def status(self, timeout=30):
+        """Waits for its end, whoever still holds the terminal."""
+        end = time.monotonic() + timeout
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise AssertionError(f'it did not end; the screen says {self.screen!r}')
+            time.sleep(0.01)
 
 
 def equal(found, expected):

@@ -1,16 +1,14 @@
 """The console at a terminal: prompt, editing, dim lines, Ctrl-C, an engine that misbehaves."""
-import fcntl
 import json
 import os
 import re
 import signal
 import stat
-import struct
 import tempfile
 import termios
 import time
 
-from chat_rig import Terminal, contains, equal, main
+from chat_rig import Terminal, contains, equal, is_alive, main
 
 
 def test_conversation():
@@ -309,6 +307,185 @@ def test_silence_is_announced():
     equal(t.finish()[1], 0)
 
 
+def test_engine_killed_while_idle():
+    t = Terminal(['answer', 'A'])
+    t.prompt()
+    t.kill_engine()
+    t.line('hi')
+    t.expect(r'\[engine died \(exit 137\) - restarting\]\x1b\[0m\r\nA\r\n')
+    t.prompt()
+    t.line('again')
+    t.expect(r'\nA\r\n')
+    t.prompt()
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_engine_killed_while_it_answers():
+    t = Terminal(['slow', 'xyz'])
+    t.prompt()
+    t.line('hi')
+    t.expect('xyzxyz')
+    t.kill_engine()
+    t.expect(r'\r\n\x1b\[2m\[engine died \(exit 137\) - restarting\]')
+    t.expect(r'starts again from its beginning\]\x1b\[0m\r\nxyzxyz')
+    t.ctrl_c()
+    t.expect('stopped')
+    t.prompt()
+    t.line('/history')
+    equal(t.expect(r'cut short\).*?  ([xyz]+)').group(1)[:6], 'xyzxyz')
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_engine_killed_twice():
+    t = Terminal(['slow', 'xyz'])
+    t.prompt()
+    t.line('hi')
+    for last in ('- restarting', '\\]'):
+        t.expect('xyzxyz')
+        t.kill_engine()
+        t.expect(r'\[engine died \(exit 137\) ?' + last)
+    t.prompt()
+    t.line('again')  # what was said of the last answer stays; a new engine goes on
+    t.expect('xyzxyz')
+    t.ctrl_c()
+    t.expect('stopped')
+    t.prompt()
+    t.line('/history')
+    t.expect(r'hi.*cut short.*xyz.*again.*cut short')
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_engine_that_prints_garbage():
+    t = Terminal(['garbage'])
+    t.prompt()
+    t.line('hi')
+    t.expect(r'\[engine died \(exit 143\) - restarting\]')
+    t.expect(r'\[engine died \(exit 143\)\]')
+    t.prompt()
+    t.line('/history')
+    t.expect('nothing has been said')
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_ctrl_c_while_the_prompt_is_read():
+    t = Terminal(['prefill', 'A'])
+    t.prompt()
+    for _ in range(2):
+        t.line('hi')
+        t.expect(r'reading \d of 10')
+        t.ctrl_c()
+        t.expect(r'\r\x1b\[K.*\[0 tokens[^\]]*, stopped\]')
+        t.prompt()
+        time.sleep(1.1)  # else the next one leaves
+    t.line('/history')
+    t.expect('nothing has been said')
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_ctrl_c_while_it_thinks():
+    t = Terminal(['slow', '<think>so so so so so '])
+    t.prompt()
+    t.line('hi')
+    t.expect(r'\[thinking, \d+ tokens\]')
+    t.ctrl_c()
+    t.expect('stopped')
+    t.prompt()
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_ctrl_c_while_the_engine_starts():
+    t = Terminal(['slow-start'])
+    t.expect(r'\[loading bytes, \d+ s\]')
+    engine = t.engine_pid()
+    t.ctrl_c()
+    equal(t.finish()[1], 130)
+    equal(is_alive(engine), False)
+
+
+def test_ctrl_c_in_a_paste_and_in_an_edit():
+    t = Terminal(['echo'])
+    t.prompt()
+    t.type('\x1b[200~one\rtwo')  # the end mark never comes
+    time.sleep(0.2)
+    t.ctrl_c()
+    t.expect(r'\^C')
+    t.prompt()
+    t.line('hi')
+    t.expect(r'<user>hi</><assistant>\r\n')
+    t.prompt()
+    time.sleep(1.1)
+    t.line('/edit')
+    t.expect('> hi')
+    t.ctrl_c()
+    t.expect(r'\^C')
+    t.prompt()
+    t.line('ho')
+    t.expect(r'<user>ho</><assistant>\r\n')
+    t.prompt()
+    t.line('/quit')
+    equal(t.finish()[1], 0)
+
+
+def test_hang_up():
+    """The terminal goes away: at the prompt, while an answer comes, while the engine starts."""
+    for stage in ('prompt', 'answer', 'start'):
+        with tempfile.TemporaryDirectory() as state:
+            t = Terminal(['slow-start'] if stage == 'start' else ['slow', 'xyz'],
+                         ['--state', state])
+            if stage == 'start':
+                t.expect('loading')
+            else:
+                t.prompt()
+            if stage == 'answer':
+                t.line('hi')
+                t.expect('xyzxyz')
+            engine = t.engine_pid()
+            t.hang_up()
+            equal((stage, t.status()), (stage, 128 + signal.SIGHUP))
+            equal(is_alive(engine), False)
+            if stage == 'answer':  # what was said is kept
+                name, = os.listdir(state)
+                lines = [json.loads(line) for line in open(os.path.join(state, name))]
+                equal(lines[1]['content'], 'hi')
+                equal(lines[2]['content'][:6], 'xyzxyz')
+                equal(lines[2]['cut'], True)
+
+
+def test_sigterm_while_it_answers():
+    t = Terminal(['slow', 'ab'])
+    t.prompt()
+    t.line('hi')
+    t.expect('abab')
+    engine = t.engine_pid()
+    os.kill(t.pid, signal.SIGTERM)
+    screen, status = t.finish()
+    equal(status, 128 + signal.SIGTERM)
+    equal(screen.endswith('\n'), True)
+    equal(is_alive(engine), False)
+
+
+def test_resize_while_it_answers():
+    t = Terminal(['slow', 'word '], ['--max-tokens', '400'])
+    t.prompt()
+    t.line('hi')
+    t.expect('word')
+    t.resize(40)
+    t.expect(r'\n')  # the line that was being written
+    shown = t.expect(r'(word.*?)\r\n\x1b\[2m\[').group(1)
+    lines = re.sub('\x1b\\[[\\d;]*[mDK]', '', shown).split('\r\n')
+    equal(max(map(len, lines)) <= 40, True)
+    equal(set(' '.join(lines[:-1]).split()) <= {'word', 'w', 'wo', 'wor'}, True)
+    t.prompt()
+    t.line('/quit')
+    t.finish()
+
+
 def test_sigterm_leaves_a_usable_terminal():
     t = Terminal(['slow', 'ab'])
     t.prompt()
@@ -325,8 +502,7 @@ def test_resize_while_typing():
     t.prompt()
     t.type('abc')
     t.expect('abc')
-    fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 40, 0, 0))
-    os.kill(t.pid, signal.SIGWINCH)
+    t.resize(40)
     t.line('def')
     t.expect(r'<user>abcdef</>')
     t.prompt()

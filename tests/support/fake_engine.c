@@ -1,20 +1,30 @@
 /* fake_engine.c: speaks the serve protocol, and breaks it on demand. Ids are bytes of text.
  *
  *   fake_engine MODE [ARG]
+ *
  * Every mode answers RESET; on GEN:
+ *
  *   answer TEXT      TEXT's bytes as ids
  *   echo             the ids of the request
  *   count            the number of ids of the request, in digits
  *   slow TEXT        TEXT over and over, 20 ms per byte, until CANCEL or max_tokens
- *   prefill TEXT     progress lines for a second, then TEXT
- *   die-once FILE    the first time: three ids, a complaint and exit 3 (FILE remembers), then
- * "again" die              three ids, a complaint, exit 3 die-silent       exit 4 before anything
- * is said crash            SIGKILL to itself die-start        exits 5 with a complaint before
- * reading anything garbage          text that is not the protocol half             "12" without
- * white space, then exit 0 hang             nothing, and CANCEL is ignored hang-term        the
- * same, and SIGTERM is ignored close-stdin      closes its input, says nothing more, lives on error
- * NAME       <<ERR NAME>> after one id flood            8 MiB of ids before the first request is
- * read, then as echo */
+ *   prefill TEXT     progress lines for a second or until CANCEL, then TEXT
+ *   die-once FILE    the first time: three ids, a complaint, exit 3 (FILE remembers); then "again"
+ *   die              three ids, a complaint, exit 3
+ *   die-silent       exit 4 before anything is said
+ *   crash            SIGKILL to itself
+ *   garbage          text that is not the protocol
+ *   half             "12" without white space, then exit 0
+ *   hang             nothing, and CANCEL is ignored
+ *   hang-term        the same, and SIGTERM is ignored
+ *   close-stdin      closes its input, says nothing more, lives on
+ *   error NAME       <<ERR NAME>> after one id
+ *
+ * Before the first request:
+ *
+ *   die-start        exit 5 with a complaint
+ *   slow-start       nothing for a minute
+ *   flood            8 MiB of ids; then as echo */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -146,6 +156,10 @@ static void generate(const char *mode, const char *arg)
     } else if (!strcmp(mode, "prefill")) {
         for (int i = 1; i <= 10; i++) {
             char piece[32];
+            if (cancelled()) {
+                done("cancel", 0);
+                return;
+            }
             snprintf(piece, sizeof piece, "pf=%d/10\n", i);
             say(piece);
             sleep_ms(100);
@@ -191,6 +205,9 @@ int main(int argc, char **argv)
     if (!strcmp(mode, "die-start")) {
         fprintf(stderr, "fake_engine: no such model\n");
         return 5;
+    }
+    if (!strcmp(mode, "slow-start")) {
+        sleep_ms(60000);
     }
     if (!strcmp(mode, "hang-term")) {
         signal(SIGTERM, SIG_IGN);
