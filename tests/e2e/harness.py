@@ -5,6 +5,7 @@ The build passes the places through the environment; run by hand, build/ is take
 
 import array
 import atexit
+import json
 import lzma
 import os
 import re
@@ -95,6 +96,26 @@ def shatter(checkpoint, experts="f32", scout="f32", name=None):
 
 def golden_model(name, experts="f32", scout="f32"):
     return shatter(unpack(name), experts, scout, f"{name}-{experts}-{scout}")
+
+
+def thinking_checkpoint(name, template):
+    """smoe-tiny with another template, its last two words replaced by the tags of reasoning."""
+    folder = WORK / "thinking" / name
+    shutil.copytree(TINY, folder)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocab, n_vocab = tokenizer["model"]["vocab"], len(tokenizer["model"]["vocab"])
+    tokenizer["model"]["vocab"] = {word: i for word, i in vocab.items() if i < n_vocab - 2}
+    del tokenizer["model"]["merges"][-2:]
+    tags = [{"id": n_vocab - 2 + i, "content": tag, "single_word": False, "lstrip": False,
+             "rstrip": False, "normalized": False, "special": False}
+            for i, tag in enumerate(("<think>", "</think>"))]
+    tokenizer["added_tokens"][:0] = tags
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config["chat_template"] = template
+    del config["added_tokens_decoder"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
 
 
 GREEDY = ["--temperature", "0", "--rep-penalty", "1", "--kv-type", "f32"]

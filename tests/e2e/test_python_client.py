@@ -3,7 +3,6 @@ when things go wrong. What compares texts and ids needs the Python package trans
 skipped; the environment variable SMOE_PYTHON names an interpreter that has it. The rules are tested
 over a tokenizer whose ids are bytes."""
 
-import json
 import os
 import pty
 import re
@@ -18,7 +17,7 @@ import unittest
 from pathlib import Path
 
 from harness import (BUILD, ENGINE, GOLDEN, SMOE, SOURCE, TIMEOUT_S, TINY, WORK, main, must_run,
-                     run, shatter)
+                     run, shatter, thinking_checkpoint)
 
 PYTHON = os.environ.get("SMOE_PYTHON", sys.executable)
 CLIENT = SOURCE / "clients" / "chat.py"
@@ -172,24 +171,8 @@ class BesideTheOtherConsole(unittest.TestCase):
         self.assertEqual(theirs, ours)
 
     def test_reasoning_is_no_part_of_the_next_prompt(self):
-        """A thinking lineage: smoe-tiny with the tags as its last two words, and Qwen3's
-        template."""
-        folder = WORK / "thinking"
-        shutil.copytree(TINY, folder)
-        tokenizer = json.loads((folder / "tokenizer.json").read_text())
-        words = tokenizer["model"]["vocab"]
-        for name in [w for w, i in words.items() if i in (2043, 2044)]:
-            del words[name]
-        del tokenizer["model"]["merges"][-2:]
-        for i, tag in ((2044, "</think>"), (2043, "<think>")):
-            tokenizer["added_tokens"].insert(0, {
-                "id": i, "content": tag, "single_word": False, "lstrip": False, "rstrip": False,
-                "normalized": False, "special": False})
-        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-        config = json.loads((folder / "tokenizer_config.json").read_text())
-        config["chat_template"] = (GOLDEN / "templates" / "qwen3.jinja").read_text()
-        config.pop("added_tokens_decoder")
-        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        template = (GOLDEN / "templates" / "qwen3.jinja").read_text()
+        folder = thinking_checkpoint("thinking", template)
         model = shatter(folder, "q4_K", "q8_0")
         for name, text in (("folded", "<think>\n hm? <thin\n</think>\n\n\nFour.\n"),
                            ("none", " <thing> no\n"), ("cut", "<think>\nhm"), ("empty", "")):
