@@ -17,6 +17,7 @@ import sys
 import unittest
 
 from harness import ENGINE, GOLDEN, SMOE, WORK, golden_model, main, run, unpack
+from harness import shatter as shattered
 
 UPDATE = "--update" in sys.argv
 ERRORS = GOLDEN / "errors"
@@ -463,6 +464,119 @@ def chat_with_a_missing_model():
     return [SMOE, "chat", WORK / "nowhere" / "model"]
 
 
+def chat(stem, *flags):
+    return [SMOE, "chat", stem, "--temperature", 0, "--threads", 1, *flags]
+
+
+def chat_without_a_tokenizer():
+    return chat(tokens_without_a_tokenizer()[2], "-p", "hello")
+
+
+def with_template(case, template):
+    """A good model with another chat template; None: with none."""
+    if not (WORK / "in" / case).exists():
+        folder = checkpoint(case)
+        path = folder / "tokenizer_config.json"
+        config = json.loads(path.read_text())
+        config.pop("chat_template") if template is None else config.update(chat_template=template)
+        path.write_text(json.dumps(config))
+    return shattered(WORK / "in" / case, name=case).stem
+
+
+def chat_without_a_template():
+    return chat(with_template("chat_without_a_template", None), "-p", "hello")
+
+
+def chat_template_that_raises():
+    template = "{%- if messages %}\n  {{- raise_exception('this model does not chat') }}{% endif %}"
+    return chat(with_template("chat_template_that_raises", template), "-p", "hello")
+
+
+def chat_template_that_fails():
+    template = "{{ messages[0].content.first.letter }}"
+    return chat(with_template("chat_template_that_fails", template), "-p", "hello", "--json")
+
+
+def chat_template_with_an_unknown_filter():
+    template = "{% for m in messages %}\n{{ m.content | translate('fr') }}{% endfor %}"
+    return chat(with_template("chat_template_with_an_unknown_filter", template), "-p", "hello")
+
+
+def chat_template_that_never_ends():
+    template = "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}"
+    return chat(with_template("chat_template_that_never_ends", template), "-p", "hello")
+
+
+def chat_conversation_that_the_template_rejects():
+    template = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not " \
+               "supported') }}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}"
+    return chat(with_template("chat_conversation_that_the_template_rejects", template),
+                "--system", "be brief"), {"input": "hello\n"}
+
+
+def chat_conversation_that_does_not_fit():
+    return chat(good().stem, "--ctx", 16, "-p", "a conversation of more than sixteen tokens")
+
+
+def chat_think_without_the_switch():
+    return chat(good().stem, "--think", "-p", "hello")
+
+
+def chat_no_think_without_the_switch():
+    return chat(good().stem, "--no-think", "-p", "hello")
+
+
+def chat_think_and_no_think():
+    return chat(good().stem, "--think", "--no-think", "-p", "hello")
+
+
+def chat_with_a_missing_file():
+    return chat(good().stem, "--file", WORK / "nowhere.txt", "-p", "hello")
+
+
+def chat_with_a_file_that_is_no_text():
+    return chat(good().stem, "--file", good().vault, "-p", "hello")
+
+
+def chat_with_a_directory_as_file():
+    return chat(good().stem, "--file", WORK, "-p", "hello")
+
+
+def chat_with_nothing_to_continue():
+    return chat(good().stem, "--continue", "-p", "hello"), {
+        "env": dict(os.environ, XDG_STATE_HOME=str(WORK / "no-state"))}
+
+
+def chat_with_a_damaged_conversation():
+    folder = WORK / "damaged-state" / "smoe" / "chats"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "20260101-000000-1.jsonl").write_text('{"role":"user","content":"a"}\n{"role":\n')
+    return chat(good().stem, "--continue", "-p", "hello"), {
+        "env": dict(os.environ, XDG_STATE_HOME=str(WORK / "damaged-state"))}
+
+
+def chat_with_an_engine_that_does_not_start():
+    return chat(good().stem, "--ring", 2, "-p", "hello")
+
+
+def chat_with_a_damaged_vault():
+    return chat(damaged_record()[2].with_suffix(""), "-p", "hello")
+
+
+def chat_unknown_flag():
+    return chat(good().stem, "--temprature", 0)
+
+
+def chat_value_out_of_range():
+    return chat(good().stem, "--top-p", 2)
+
+
+def chat_commands_that_are_wrong():
+    lines = ["/nonsense", "/reset now", "/file", "/file /nowhere/x", "/load /nowhere/x", "/retry",
+             "/set", "/set warmth 3", "/set temperature hot", "/set temperature 101", "/edit"]
+    return chat(good().stem), {"input": "\n".join(lines) + "\n"}
+
+
 CASES = [f for f in list(globals().values())
          if callable(f) and getattr(f, "__module__", "") == "__main__"
          and f.__code__.co_argcount == 0 and f.__name__ not in ("good", "serve")]
@@ -472,7 +586,7 @@ def normalise(text):
     """Nothing of this machine or this run."""
     for place, name in ((str(WORK), "DIR"), (str(SMOE), "smoe"), (str(ENGINE), "smoe-engine")):
         text = text.replace(place, name)
-    text = re.sub(r"^smoe-engine: (reads|memory): .*\n", "", text, flags=re.M)
+    text = re.sub(r"^ *smoe-engine: (reads|memory): .*\n", "", text, flags=re.M)
     text = re.sub(r"\.partial-\d+", ".partial-PID", text)
     text = re.sub(r"(prefill_s|decode_s|prefill_ms|decode_ms|pt|dt)=[\d.]+", r"\1=T", text)
     text = re.sub(r"has [\d.]+ \w+ free(.*)\(\d+ bytes more", r"has N free\1(N bytes more", text)
