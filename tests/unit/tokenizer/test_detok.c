@@ -114,6 +114,85 @@ static void test_all_short_texts(void **state)
     }
 }
 
+enum { SPLIT_BYTES = 14 };
+
+/* A vocabulary in which every part of the text is a token. */
+typedef struct parts {
+    const char *text;
+    int32_t id[SPLIT_BYTES][SPLIT_BYTES + 1]; /* of the part from a byte on, of a length */
+} parts;
+
+/* The same bytes at an earlier place; -1 = none. */
+static int32_t find_part(const parts *p, size_t at, size_t len)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (memcmp(p->text + i, p->text + at, len) == 0) {
+            return p->id[i][len];
+        }
+    }
+    return -1;
+}
+
+static void make_parts(parts *p, buf *vocab)
+{
+    smoe_err err;
+    int32_t next = TINY_N_VOCAB;
+    for (size_t at = 0; at < SPLIT_BYTES; at++) {
+        p->id[at][1] = (unsigned char)p->text[at];
+        for (size_t len = 2; at + len <= SPLIT_BYTES; len++) {
+            p->id[at][len] = find_part(p, at, len);
+            if (p->id[at][len] >= 0) {
+                continue;
+            }
+            p->id[at][len] = next;
+            ASSERT_OK(buf_puts(vocab, ",\"", &err), &err);
+            for (size_t i = at; i < at + len; i++) {
+                ASSERT_OK(buf_printf(vocab, &err, "\\u%04x",
+                                     tiny_code_of_byte((unsigned char)p->text[i])), &err);
+            }
+            ASSERT_OK(buf_printf(vocab, &err, "\":%d", next++), &err);
+        }
+    }
+}
+
+/* However a text is cut into tokens, the pieces together are the text decoded at once. */
+static void check_every_split(const char text[SPLIT_BYTES + 1], const char *expected)
+{
+    static parts p;
+    buf vocab;
+    char out[128];
+    p.text = text;
+    buf_init(&vocab, 1 << 20);
+    make_parts(&p, &vocab);
+    smoe_tokenizer *kept = tok;
+    tok = tiny_tokenizer(&(tiny_spec){.normalizer = "null", .vocab_extra = vocab.data});
+    for (unsigned cuts = 0; cuts < 1u << (SPLIT_BYTES - 1); cuts++) {
+        int32_t ids[SPLIT_BYTES];
+        size_t n = 0;
+        for (size_t at = 0, end = 1; at < SPLIT_BYTES; at = end++) {
+            while (end < SPLIT_BYTES && !(cuts >> (end - 1) & 1)) {
+                end++;
+            }
+            ids[n++] = p.id[at][end - at];
+        }
+        size_t len = decode(ids, n, out, sizeof out);
+        assert_int_equal(len, strlen(expected));
+        assert_memory_equal(out, expected, len);
+    }
+    smoe_tokenizer_free(tok);
+    buf_fini(&vocab);
+    tok = kept;
+}
+
+static void test_every_split(void **state)
+{
+    (void)state;
+    static const char valid[] = "a\xC3\xA9\xE4\xB8\xAD\xF0\x9F\x91\x8D\xEF\xBF\xBDz";
+    check_every_split(valid, valid);
+    check_every_split("\xF0\x9F\xE2\x82\xAC\x80\xC3q\xED\xA0\xC3\xA9\xF0\x9F",
+                      FFFD "\xE2\x82\xAC" FFFD FFFD "q" FFFD FFFD "\xC3\xA9" FFFD);
+}
+
 static void test_tokens(void **state)
 {
     (void)state;
@@ -200,8 +279,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_characters), cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_all_short_texts),  cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_too_small),        cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_all_short_texts),  cmocka_unit_test(test_every_split),
+        cmocka_unit_test(test_tokens),           cmocka_unit_test(test_too_small),
+        cmocka_unit_test(test_decoders),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -20,14 +20,26 @@ static void put(buf *out, const char *text)
     ASSERT_OK(buf_puts(out, text, &err), &err);
 }
 
+static bool is_printable(unsigned byte)
+{
+    return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD);
+}
+
+unsigned tiny_code_of_byte(unsigned char byte)
+{
+    unsigned code = 0x100;
+    for (unsigned b = 0; b < byte; b++) {
+        code += !is_printable(b);
+    }
+    return is_printable(byte) ? byte : code;
+}
+
 static void put_byte_vocab(buf *out)
 {
     smoe_err err;
-    unsigned next = 0x100;
     for (unsigned b = 0; b < 256; b++) {
-        bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b != 0xAD);
-        unsigned code = printable ? b : next++;
-        ASSERT_OK(buf_printf(out, &err, "%s\"\\u%04x\":%u", b ? "," : "", code, b), &err);
+        ASSERT_OK(buf_printf(out, &err, "%s\"\\u%04x\":%u", b ? "," : "",
+                             tiny_code_of_byte((unsigned char)b), b), &err);
     }
 }
 

@@ -22,6 +22,8 @@ typedef struct tiny_spec {
 
 enum { TINY_N_VOCAB = 266 };
 
+/* The character that stands for a byte in a byte-level vocabulary. */
+unsigned tiny_code_of_byte(unsigned char byte);
 /* The caller frees the buf. */
 void tiny_json(const tiny_spec *spec, buf *out);
 /* Loads or fails the test. */
