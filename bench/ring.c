@@ -66,7 +66,8 @@ static smoe_status measure(side sides[N_SIDES], uint32_t n_gen, uint32_t n_round
         }
     }
     if (n == 0) {
-        return err_set(err, SMOE_RANGE, "the ring read something in each of the %u rounds", n_rounds);
+        return err_set(err, SMOE_RANGE, "the ring read something in each of the %u rounds",
+                       n_rounds);
     }
     qsort(ratios, n, sizeof *ratios, by_value);
     printf("time over the ring / over pointers, %u rounds of %u tokens: median %.4f, quartiles "
