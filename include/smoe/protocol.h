@@ -32,6 +32,15 @@ enum smoe_reply_kind {
     SMOE_REPLY_TIMEOUT,  /* nothing arrived within the time asked for */
 };
 
+/* What the experts of one request cost, and where the engine's memory is. */
+typedef struct smoe_expert_tier {
+    bool is_known;                  /* the engine says so */
+    uint64_t n_lookups, n_hits, n_evictions;
+    uint64_t bytes_read, bytes_wasted; /* wasted: read ahead, and given up unused */
+    double read_s;                  /* while at least one read was under way */
+    uint64_t scout_bytes, kv_bytes, scratch_bytes, ring_bytes;
+} smoe_expert_tier;
+
 typedef struct smoe_reply {
     enum smoe_reply_kind kind;
     int32_t id;
@@ -41,6 +50,7 @@ typedef struct smoe_reply {
     char error[32];
     uint64_t n_generated, n_prompt, n_cached; /* n= pp= pc=; 0 when the engine does not say */
     double prefill_s, decode_s, hit;          /* negative when the engine does not say */
+    smoe_expert_tier tier;
 } smoe_reply;
 
 typedef struct smoe_client_request {

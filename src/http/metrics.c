@@ -1,6 +1,8 @@
 /* metrics.c: see metrics.h. */
 #include "http/metrics.h"
 
+#include <inttypes.h>
+
 #include "json/json_write.h"
 
 static const double first_bounds[] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000};
@@ -55,6 +57,16 @@ void metrics_done(metrics *m, const smoe_reply *reply)
     m->prefill_s += reply->prefill_s > 0 ? reply->prefill_s : 0;
     m->decode_s += reply->decode_s > 0 ? reply->decode_s : 0;
     m->hit = reply->hit >= 0 ? reply->hit : m->hit;
+    if (reply->tier.is_known) {
+        smoe_expert_tier sum = reply->tier;
+        sum.n_lookups += m->tier.n_lookups;
+        sum.n_hits += m->tier.n_hits;
+        sum.n_evictions += m->tier.n_evictions;
+        sum.bytes_read += m->tier.bytes_read;
+        sum.bytes_wasted += m->tier.bytes_wasted;
+        sum.read_s += m->tier.read_s;
+        m->tier = sum;
+    }
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -153,10 +165,41 @@ static smoe_status put_counters(const metrics *m, buf *out, smoe_err *err)
             (double)m->n_engine_deaths, err));
     TRY(put(out, "smoe_disconnects_total", "counter", "Clients that left before their reply.",
             (double)m->n_disconnects, err));
-    return m->hit < 0 ? SMOE_OK
-                      : put(out, "smoe_expert_hit_ratio", "gauge",
-                            "Expert look-ups served from memory, in the last request.", m->hit,
-                            err);
+    return SMOE_OK;
+}
+
+/* What the engine has said of its experts; nothing before its first reply. The rates that people
+ * look for are quotients: hits by look-ups, bytes read by tokens, bytes read by seconds. */
+static smoe_status put_tier(const metrics *m, buf *out, smoe_err *err)
+{
+    const smoe_expert_tier *t = &m->tier;
+    if (!t->is_known) {
+        return SMOE_OK;
+    }
+    if (m->hit >= 0) {
+        TRY(put(out, "smoe_expert_hit_ratio", "gauge",
+                "Expert look-ups served from memory, in the last request.", m->hit, err));
+    }
+    TRY(put(out, "smoe_expert_lookups_total", "counter", "Experts asked for.",
+            (double)t->n_lookups, err));
+    TRY(put(out, "smoe_expert_hits_total", "counter", "Of these, found in memory.",
+            (double)t->n_hits, err));
+    TRY(put(out, "smoe_expert_evictions_total", "counter", "Experts that gave way to others.",
+            (double)t->n_evictions, err));
+    TRY(put(out, "smoe_expert_read_bytes_total", "counter", "Read from the vault.",
+            (double)t->bytes_read, err));
+    TRY(put(out, "smoe_expert_read_seconds_total", "counter",
+            "Time in which at least one read was under way.", t->read_s, err));
+    TRY(put(out, "smoe_expert_wasted_bytes_total", "counter",
+            "Read ahead, and given up unused.", (double)t->bytes_wasted, err));
+    return buf_printf(out, err,
+                      "# HELP smoe_memory_bytes Memory of the engine, by part.\n"
+                      "# TYPE smoe_memory_bytes gauge\n"
+                      "smoe_memory_bytes{part=\"scout\"} %" PRIu64 "\n"
+                      "smoe_memory_bytes{part=\"kv\"} %" PRIu64 "\n"
+                      "smoe_memory_bytes{part=\"scratch\"} %" PRIu64 "\n"
+                      "smoe_memory_bytes{part=\"ring\"} %" PRIu64 "\n",
+                      t->scout_bytes, t->kv_bytes, t->scratch_bytes, t->ring_bytes);
 }
 
 static smoe_status put_gauges(const metrics *m, const metrics_now *now, buf *out, smoe_err *err)
@@ -180,6 +223,7 @@ smoe_status metrics_write(metrics *m, const metrics_now *now, buf *out, smoe_err
     pthread_mutex_unlock(&m->lock);
     TRY(put_statuses(&copy, out, err));
     TRY(put_counters(&copy, out, err));
+    TRY(put_tier(&copy, out, err));
     TRY(put_gauges(&copy, now, out, err));
     TRY(put_model(now, out, err));
     TRY(put_histogram(out, "smoe_first_token_seconds", "From a request to its first token.",

@@ -25,6 +25,7 @@ typedef struct metrics {
     int n_running;
     double prefill_s, decode_s;
     double hit; /* of the last request that said; negative = none yet */
+    smoe_expert_tier tier; /* memory: of the engine; the others: sums over all requests */
     histogram first_token, between_tokens, request;
 } metrics;
 

@@ -10,6 +10,7 @@
 
 typedef struct server {
     smoe_session *session;
+    const smoe_engine_info *info;
     const serve_options *options;
     lines in;
     int out_fd;
@@ -162,6 +163,7 @@ static void generate(server *s)
         emit_error(s, status, err.text);
         return;
     }
+    const smoe_engine_info *info = s->info;
     wire_counters counters = {
         .fin = fin_name(result.fin),
         .n_generated = result.n_generated,
@@ -171,6 +173,14 @@ static void generate(server *s)
         .n_hits = result.n_expert_hits,
         .prefill_ns = result.prefill_ns,
         .decode_ns = result.decode_ns,
+        .n_evictions = result.n_evictions,
+        .bytes_read = result.bytes_read,
+        .bytes_wasted = (result.n_guesses_wasted + result.n_prewarmed_wasted) * info->record_bytes,
+        .read_ns = result.read_ns,
+        .scout_bytes = info->scout_bytes,
+        .kv_bytes = info->kv_bytes,
+        .scratch_bytes = info->scratch_bytes,
+        .ring_bytes = info->n_ring * info->record_bytes,
     };
     char line[WIRE_PIECE_BYTES];
     emit_line(s, line, wire_format_done(line, sizeof line, &counters));
@@ -253,7 +263,7 @@ smoe_status serve_run(smoe_session *session, const smoe_engine_info *info,
         max = 16 * (size_t)info->n_ctx + 4096;
         max = max < 1024 * 1024 ? 1024 * 1024 : max;
     }
-    server s = {.session = session, .options = options, .out_fd = out_fd};
+    server s = {.session = session, .info = info, .options = options, .out_fd = out_fd};
     lines_init(&s.in, in_fd, max);
     wire_request_init(&s.request);
     serve_loop(&s);

@@ -304,9 +304,15 @@ size_t wire_format_done(char *out, size_t size, const wire_counters *c)
     }
     return written(snprintf(out, size,
                             "fin=%s n=%" PRIu64 " pp=%" PRIu64 " pc=%" PRIu64
-                            "%s prefill_ms=" MS_FORMAT " decode_ms=" MS_FORMAT " <<DONE>>\n",
+                            "%s prefill_ms=" MS_FORMAT " decode_ms=" MS_FORMAT
+                            " lookups=%" PRIu64 " hits=%" PRIu64 " evicted=%" PRIu64
+                            " read=%" PRIu64 " wasted=%" PRIu64 " read_ms=" MS_FORMAT
+                            " mem=%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 " <<DONE>>\n",
                             c->fin, c->n_generated, c->n_prompt, c->n_cached, hit,
-                            MS_ARGS(c->prefill_ns), MS_ARGS(c->decode_ns)),
+                            MS_ARGS(c->prefill_ns), MS_ARGS(c->decode_ns), c->n_acquires,
+                            c->n_hits, c->n_evictions, c->bytes_read, c->bytes_wasted,
+                            MS_ARGS(c->read_ns), c->scout_bytes, c->kv_bytes, c->scratch_bytes,
+                            c->ring_bytes),
                    size);
 }
 

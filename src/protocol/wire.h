@@ -49,6 +49,8 @@ typedef struct wire_counters {
     const char *fin;
     uint64_t n_generated, n_prompt, n_cached, n_acquires, n_hits;
     uint64_t prefill_ns, decode_ns;
+    uint64_t n_evictions, bytes_read, bytes_wasted, read_ns;
+    uint64_t scout_bytes, kv_bytes, scratch_bytes, ring_bytes;
 } wire_counters;
 
 /* Each writes one complete piece, NUL-terminated, and returns its length; WIRE_PIECE_BYTES

@@ -99,31 +99,58 @@ static bool parse_logprobs(slice s, smoe_logprobs *out)
     return true;
 }
 
+/* "scout,kv,scratch,ring" in bytes. */
+static bool parse_memory(slice value, smoe_expert_tier *t)
+{
+    uint64_t *parts[] = {&t->scout_bytes, &t->kv_bytes, &t->scratch_bytes, &t->ring_bytes};
+    for (int i = 0; i < 4; i++) {
+        const char *comma = i < 3 ? memchr(value.data, ',', value.len) : value.data + value.len;
+        size_t n = comma ? (size_t)(comma - value.data) : 0;
+        if (!comma || !wire_uint(slice_of(value.data, n), UINT64_MAX, parts[i])) {
+            return false;
+        }
+        value = i < 3 ? slice_of(comma + 1, value.len - n - 1) : value;
+    }
+    t->is_known = true;
+    return true;
+}
+
 /* A known key with an unreadable value is not the protocol; an unknown key is somebody's extension.
  */
 static bool counter(wire_reader *r, slice key, slice value)
 {
     smoe_reply *c = &r->reply;
+    const struct {
+        const char *key;
+        uint64_t *count; /* or, when NULL: */
+        double *seconds;
+    } known[] = {
+        {"n", &c->n_generated, NULL},
+        {"pp", &c->n_prompt, NULL},
+        {"pc", &c->n_cached, NULL},
+        {"prefill_ms", NULL, &c->prefill_s},
+        {"decode_ms", NULL, &c->decode_s},
+        {"lookups", &c->tier.n_lookups, NULL},
+        {"hits", &c->tier.n_hits, NULL},
+        {"evicted", &c->tier.n_evictions, NULL},
+        {"read", &c->tier.bytes_read, NULL},
+        {"wasted", &c->tier.bytes_wasted, NULL},
+        {"read_ms", NULL, &c->tier.read_s},
+    };
     if (slice_is(key, "fin")) {
         return copy_word(value, c->fin, sizeof c->fin);
-    }
-    if (slice_is(key, "n")) {
-        return wire_uint(value, UINT64_MAX, &c->n_generated);
-    }
-    if (slice_is(key, "pp")) {
-        return wire_uint(value, UINT64_MAX, &c->n_prompt);
-    }
-    if (slice_is(key, "pc")) {
-        return wire_uint(value, UINT64_MAX, &c->n_cached);
     }
     if (slice_is(key, "hit")) {
         return wire_double(value, &c->hit);
     }
-    if (slice_is(key, "prefill_ms")) {
-        return parse_seconds(value, &c->prefill_s);
+    if (slice_is(key, "mem")) {
+        return parse_memory(value, &c->tier);
     }
-    if (slice_is(key, "decode_ms")) {
-        return parse_seconds(value, &c->decode_s);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (slice_is(key, known[i].key)) {
+            return known[i].count ? wire_uint(value, UINT64_MAX, known[i].count)
+                                  : parse_seconds(value, known[i].seconds);
+        }
     }
     return true;
 }

@@ -150,6 +150,10 @@ class Pages(WithServer):
         self.assertIn('smoe_http_requests_total{status="200"}', text)
         found = re.search(r"^smoe_generated_tokens_total (\d+)$", text, re.M)
         self.assertGreater(int(found.group(1)), 5)
+        figures = dict(re.findall(r"^(smoe_\S+) (\S+)$", text, re.M))
+        self.assertEqual(figures["smoe_expert_lookups_total"], figures["smoe_expert_hits_total"])
+        self.assertGreater(int(figures["smoe_expert_lookups_total"]), 40)
+        self.assertEqual(int(figures['smoe_memory_bytes{part="ring"}']), 48 * 114688)
 
     def test_no_such_path(self):
         for path in ("/v1/nothing", "/../etc/passwd", "/%2e%2e/%00", "/v1/models/../../x", "//"):

@@ -74,7 +74,8 @@ smoe_status smoe_session_generate(smoe_session *s, const smoe_request *r, const 
     TRY(check(r, err));
     *result = (smoe_result){.fin = SMOE_FIN_STOP, .n_prompt = (uint32_t)r->n_ids, .n_cached = 1,
                             .prefill_ns = 1500000, .decode_ns = 2000000, .n_expert_acquires = 4,
-                            .n_expert_hits = 3};
+                            .n_expert_hits = 3, .n_evictions = 2, .bytes_read = 70,
+                            .read_ns = 250000, .n_guesses_wasted = 1, .n_prewarmed_wasted = 2};
     if (r->ids[0] == ID_PREFILL) {
         e->progress(e->ctx, 1, 2);
         e->progress(e->ctx, 2, 2);
@@ -141,7 +142,9 @@ static void *serve_thread(void *arg)
 {
     rig *g = arg;
     static const int32_t eos[1] = {0};
-    smoe_engine_info info = {.n_ctx = N_CTX, .n_vocab = N_VOCAB, .eos_ids = eos};
+    smoe_engine_info info = {.n_ctx = N_CTX, .n_vocab = N_VOCAB, .eos_ids = eos, .n_ring = 5,
+                             .record_bytes = 7, .scout_bytes = 11, .kv_bytes = 12,
+                             .scratch_bytes = 13};
     g->status =
         serve_run(&g->session, &info, &g->options, g->to_server[0], g->from_server[1], &g->err);
     close(g->from_server[1]);
@@ -213,8 +216,10 @@ static void expect(const char *input, const char *output)
     free(out);
 }
 
+#define TIER                                                                                       \
+    "lookups=4 hits=3 evicted=2 read=70 wasted=21 read_ms=0.250 mem=11,12,13,35 <<DONE>>\n"
 #define STOP(n)                                                                                    \
-    "fin=stop n=" #n " pp=" #n " pc=1 hit=0.7500 prefill_ms=1.500 decode_ms=2.000 <<DONE>>\n"
+    "fin=stop n=" #n " pp=" #n " pc=1 hit=0.7500 prefill_ms=1.500 decode_ms=2.000 " TIER
 
 static void answers(void **state)
 {
@@ -222,12 +227,12 @@ static void answers(void **state)
     expect("", "");
     expect("GEN 10 5,6,7\n", "5 6 7 \n" STOP(3));
     expect("GEN 2 5,6,7\r\n", "5 6 \nfin=length n=2 pp=3 pc=1 hit=0.7500 prefill_ms=1.500 "
-                              "decode_ms=2.000 <<DONE>>\n");
+                              "decode_ms=2.000 " TIER);
     expect("RESET\n", "<<DONE>>\n");
     expect("CANCEL\n", ""); /* nothing runs: nothing to say */
     expect("CANCEL\nGEN 10 5\nCANCEL\r\n\nRESET\n",
            "fin=cancel n=0 pp=1 pc=1 hit=0.7500 prefill_ms=1.500 "
-           "decode_ms=2.000 <<DONE>>\n<<ERR bad_request>>\n<<DONE>>\n");
+           "decode_ms=2.000 " TIER "<<ERR bad_request>>\n<<DONE>>\n");
     expect("GEN 10 1004,9\n", "pf=1/2\npf=2/2\n1004 9 \n" STOP(2));
     expect("GEN 10\n", "<<ERR empty_suffix>>\n");
     expect("GEN 10 1002\n", "<<ERR suffix_too_long>>\n");

@@ -177,6 +177,18 @@ static void cancel_lines(void **state)
     assert_false(wire_is_cancel(slice_from("")));
 }
 
+static size_t write_tier(char *out, size_t size, const smoe_expert_tier *t)
+{
+    return !t->is_known
+               ? 0
+               : (size_t)snprintf(out, size, "tier %u %u %u %u %u %g %u %u %u %u;",
+                                  (unsigned)t->n_lookups, (unsigned)t->n_hits,
+                                  (unsigned)t->n_evictions, (unsigned)t->bytes_read,
+                                  (unsigned)t->bytes_wasted, t->read_s, (unsigned)t->scout_bytes,
+                                  (unsigned)t->kv_bytes, (unsigned)t->scratch_bytes,
+                                  (unsigned)t->ring_bytes);
+}
+
 /* Reads a whole stream in pieces of `step` bytes; events as text. */
 static smoe_status read_all(const char *stream, size_t step, char *out, size_t size)
 {
@@ -220,6 +232,7 @@ static smoe_status read_all(const char *stream, size_t step, char *out, size_t s
                     to, size - used, "done %s %llu %llu %llu %g %g %g;", e.fin,
                     (unsigned long long)e.n_generated, (unsigned long long)e.n_prompt,
                     (unsigned long long)e.n_cached, e.hit, e.prefill_s, e.decode_s);
+                used += write_tier(out + used, size - used, &e.tier);
                 break;
             default:
                 used += (size_t)snprintf(to, size - used, "error %s;", e.error);
@@ -265,6 +278,7 @@ static void bad_replies(void **state)
         "hello ", "-1 ", "2147483648 ", "1,2 ", "<<DONE>>x ", "<<done>> ", "<<ERR internal ",
         "<<ERR >> ", "<<ERR In>> ", "<<ERR abcdefghijklmnopqrstuvwxyzabcdefghij>> ", "<<ERR>> ",
         "fin=abcdefghijklmnopq ", "fin= ", "pf=1 ", "pf=/ ", "pf=1/ ", "pf=-1/2 ", "n=x ", "n=-1 ",
+        "mem=1,2,3 ", "mem=1,2,3,4,5 ", "mem=,1,2,3 ", "read=-1 ",
         "hit=nan ", "decode_ms=-1 ", "prefill_ms=1e ",
         "lp= ", "lp=x ", "lp=1 ", "lp=-1, ", "lp=-1,5 ", "lp=-1,5: ", "lp=-1,5:1 ", "lp=-1,-5:-1 ",
         "lp=-1,,5:-1 ",
@@ -287,15 +301,19 @@ static void replies_read_back(void **state)
 {
     (void)state;
     char line[WIRE_PIECE_BYTES], events[512];
-    wire_counters c = {"length", 5, 20, 15, 1000, 987, 1234567, 2000000000u};
+    wire_counters c = {"length", 5, 20, 15, 1000, 987, 1234567, 2000000000u,
+                       1, 2, 3, 4500000, 6, 7, 8, 9};
     size_t n = wire_format_done(line, sizeof line, &c);
     assert_int_equal(n, strlen(line));
     assert_string_equal(line, "fin=length n=5 pp=20 pc=15 hit=0.9870 prefill_ms=1.234 "
-                              "decode_ms=2000.000 <<DONE>>\n");
+                              "decode_ms=2000.000 lookups=1000 hits=987 evicted=1 read=2 wasted=3 "
+                              "read_ms=4.500 mem=6,7,8,9 <<DONE>>\n");
     assert_int_equal(read_all(line, 7, events, sizeof events), SMOE_OK);
-    assert_string_equal(events, "done length 5 20 15 0.987 0.001234 2;");
+    assert_string_equal(events, "done length 5 20 15 0.987 0.001234 2;"
+                                "tier 1000 987 1 2 3 0.0045 6 7 8 9;");
     wire_counters most = {"cancel", UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
-                          UINT64_MAX, UINT64_MAX};
+                          UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+                          UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     n = wire_format_done(line, sizeof line, &most);
     assert_int_equal(n, strlen(line));
     assert_true(n < WIRE_PIECE_BYTES - 1);
