@@ -263,7 +263,8 @@ class PageTest(unittest.TestCase):
         names = set()
         for _ in range(14):
             page.keyboard.press("Tab")
-            names.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+            names.add(page.evaluate("(({id, className}) => id || className)"
+                                    "(document.activeElement)"))
         self.assertTrue({"new", "open", "delete", "model", "settings-button"} <= names, names)
 
     def test_pictures(self):

@@ -6,7 +6,7 @@ const $ = (id) => document.getElementById(id);
 const SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p', 'max_tokens', 'seed'];
 const PANEL_MS = 2000;
 
-const state = {store: null, list: [], open: null, views: new Map(), running: null, models: []};
+const state = {store: null, list: [], open: null, views: new Map(), running: null};
 
 // ---- conversations -------------------------------------------------------------------------
 
@@ -259,7 +259,12 @@ function drawPanel(figures) {
   show('context', get('context_used_tokens'), (used) =>
     `${count(used)} of ${count(get('context_tokens'))}`);
   show('hits', get('expert_hit_ratio'), (ratio) => `${Math.round(100 * ratio)} %`);
-  show('drive', get('drive_read_bytes_per_second'), (rate) => `${(rate / 1e9).toFixed(2)} GB/s`);
+  // What the drive gave since the last look.
+  const read = get('expert_read_bytes_total'), took = get('expert_read_seconds_total');
+  const spent = took - (state.took || 0);
+  show('drive', read, () => spent <= 0 ? 'not in use'
+    : `${((read - (state.read || 0)) / spent / 1e9).toFixed(2)} GB/s`);
+  [state.read, state.took] = [read, took];
   const parts = ['scout', 'kv', 'scratch', 'ring'].map((name) =>
     ({name, size: figures.get(`smoe_memory_bytes{part="${name}"}`)})).filter((part) => part.size);
   $('memory').replaceChildren(...parts.map(({name, size}) => {
@@ -281,24 +286,17 @@ async function watchEngine() {
 }
 
 async function loadModels() {
+  let models;
   try {
-    state.models = (await getJson('v1/models')).data;
+    models = (await getJson('v1/models')).data;
   } catch (error) {
     say(explain(error));
     return;
   }
   const chosen = localStorage.getItem('model');
-  $('model').replaceChildren(...state.models.map((model) =>
+  $('model').replaceChildren(...models.map((model) =>
     element('option', {value: model.id, selected: model.id === chosen}, model.id)));
   say('Ready.');
-  modelChanged();
-}
-
-function modelChanged() {
-  const model = state.models.find((m) => m.id === $('model').value);
-  localStorage.setItem('model', $('model').value);
-  $('think-label').hidden = !model || model.thinking !== 'switch';
-  if ($('think-label').hidden) $('think').value = '';
 }
 
 function applyTheme() {
@@ -379,7 +377,7 @@ async function start() {
   $('down').addEventListener('click', () => scrollDown(true));
   $('scroll').addEventListener('scroll', watchScroll, {passive: true});
   $('input').addEventListener('input', grow);
-  $('model').addEventListener('change', modelChanged);
+  $('model').addEventListener('change', () => localStorage.setItem('model', $('model').value));
   document.querySelector('main').addEventListener('click', (event) => {
     if (document.body.classList.contains('menu') && event.target !== $('menu')) toggleMenu();
   });
