@@ -3,9 +3,10 @@
  * Experts are computed in the order in which they arrive. One token: all that are in RAM are taken
  * together and their rows are spread over the threads as if they were one matrix, so that no thread
  * waits for an expert; the missing ones follow as they come. Many tokens: grouped by expert, each
- * expert of the union is demanded once. What expert e gives token t at rank r is kept at moe[t][r],
- * and the final sum runs over the ranks in their order: the order of arrival, the batch and the
- * path leave no trace in the result. */
+ * expert of the union is demanded once, and of those that are in RAM a few are taken together in
+ * the same way. What expert e gives token t at rank r is kept at moe[t][r], and the final sum runs
+ * over the ranks in their order: the order of arrival, the batch and the path leave no trace in the
+ * result. */
 #include "model/moe.h"
 
 #include <stdatomic.h>
@@ -14,18 +15,20 @@
 #include "base/clock.h"
 #include "model/router.h"
 
-enum { STRIPE_ROWS = MATMUL_STRIPE_ROWS };
+enum {
+    STRIPE_ROWS = MATMUL_STRIPE_ROWS,
+    STRIPE_VECTORS = 64, /* of a result that stays in the cache until it is used */
+    GROUP_VECTORS = 256, /* enough work that the ends of its loops do not matter */
+};
 
-/* Experts (or one dense MLP) that are computed in one go. The vectors of all groups are the same
- * (one token, many experts) or there is one group (one expert, many tokens). */
+/* MLPs that are computed in one go. */
 typedef struct mlp_job {
     forward_ctx *f;
-    const matrix *gate, *up, *down; /* [n_groups] */
-    const uint32_t *ranks;          /* [n_groups] one token: the rank of each group's expert */
-    const activations *in;          /* of gate and up */
-    const activations *hidden;      /* of down */
-    float *y;                       /* down's output [n][n_embd], many tokens */
-    const uint32_t *rows;           /* y of vector j goes to moe[rows[j]]; NULL: is added to x */
+    const mlp *mlps;
+    uint32_t n;
+    const activations *in;     /* of gate and up */
+    const activations *hidden; /* of down */
+    float *y;                  /* down's results go to rows of y, or are added to rows of x */
 } mlp_job;
 
 static uint64_t n_panels(const matrix *m)
@@ -33,34 +36,74 @@ static uint64_t n_panels(const matrix *m)
     return (m->rows + PANEL_ROWS - 1) / PANEL_ROWS;
 }
 
-/* Calls stripe() for pieces of at most STRIPE_ROWS rows of [begin, end) panels of many equal
- * matrices that lie one after another. */
-static void for_stripes(const mlp_job *job, const matrix *first, size_t begin, size_t end,
-                        void (*stripe)(const mlp_job *job, size_t group, uint64_t row0, uint64_t n))
+/* Vectors [first, first + n) of a. */
+static activations part_of(const activations *a, uint32_t first, uint32_t n)
 {
-    uint64_t n_of_each = n_panels(first);
-    while (begin < end) {
-        size_t group = begin / n_of_each;
-        uint64_t panel = begin % n_of_each;
-        uint64_t n = STRIPE_ROWS / PANEL_ROWS;
-        n = n < n_of_each - panel ? n : n_of_each - panel;
-        n = n < end - begin ? n : end - begin;
-        uint64_t row0 = panel * PANEL_ROWS, row1 = row0 + n * PANEL_ROWS;
-        stripe(job, group, row0, (row1 < first->rows ? row1 : first->rows) - row0);
-        begin += n;
+    activations part = *a;
+    part.n = n;
+    part.x = a->x + first * a->cols;
+    part.act = a->act + first * (size_t)act_n_blocks((int64_t)a->cols);
+    return part;
+}
+
+/* Vectors that a stripe takes at a time: equal parts of at most STRIPE_VECTORS. */
+static uint32_t stripe_vectors(uint32_t n)
+{
+    uint32_t n_parts = (n + STRIPE_VECTORS - 1) / STRIPE_VECTORS;
+    return (n + n_parts - 1) / n_parts;
+}
+
+typedef void stripe_fn(const mlp_job *job, const mlp *m, uint64_t row0, uint64_t n_rows);
+
+/* The work of a loop over the threads: a unit is one panel times one vector, so that ranges of as
+ * many units take as long. A panel belongs to the range that its first unit is in. */
+static size_t n_units(const mlp_job *job, uint64_t n_panels_each)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < job->n; i++) {
+        n += n_panels_each * job->mlps[i].n;
+    }
+    return n;
+}
+
+/* Calls stripe() for at most STRIPE_ROWS rows at a time: units [begin, end) of matrices that are
+ * all as large as `like`. */
+static void for_stripes(const mlp_job *job, const matrix *like, size_t begin, size_t end,
+                        stripe_fn *stripe)
+{
+    uint64_t n_of_each = n_panels(like);
+    size_t first = 0;
+    for (uint32_t i = 0; i < job->n; i++) {
+        size_t n = job->mlps[i].n, n_here = n * n_of_each;
+        size_t from = begin > first ? begin - first : 0, to = end > first ? end - first : 0;
+        uint64_t row0 = (from + n - 1) / n * PANEL_ROWS;
+        uint64_t row1 = ((to < n_here ? to : n_here) + n - 1) / n * PANEL_ROWS;
+        row1 = row1 < like->rows ? row1 : like->rows;
+        for (; row0 < row1; row0 += STRIPE_ROWS) {
+            uint64_t n_rows = row1 - row0 < STRIPE_ROWS ? row1 - row0 : STRIPE_ROWS;
+            stripe(job, &job->mlps[i], row0, n_rows);
+        }
+        first += n_here;
     }
 }
 
 /* hidden = silu(gate x) * up x, the SwiGLU of Shazeer 2020. */
-static void gate_up_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
+static void gate_up_stripe(const mlp_job *job, const mlp *m, uint64_t row0, uint64_t n_rows)
 {
     const forward_ctx *f = job->f;
-    uint64_t n_ff = job->gate->rows;
-    float *gate = f->s->hidden + group * n_ff + row0, *up = f->s->up + group * n_ff + row0;
-    matmul_stripe(&f->compute, job->in, &job->gate[group], row0, n, gate, n_ff);
-    matmul_stripe(&f->compute, job->in, &job->up[group], row0, n, up, n_ff);
-    for (uint32_t j = 0; j < job->in->n; j++) {
-        f->compute.k->swiglu(gate + j * n_ff, up + j * n_ff, gate + j * n_ff, (int64_t)n);
+    uint64_t n_ff = m->gate.rows;
+    uint32_t n_part = stripe_vectors(m->n);
+    float gate[STRIPE_VECTORS * STRIPE_ROWS], up[STRIPE_VECTORS * STRIPE_ROWS];
+    for (uint32_t first = 0; first < m->n; first += n_part) {
+        uint32_t n = m->n - first < n_part ? m->n - first : n_part;
+        activations in = part_of(job->in, m->in_row + first, n);
+        float *hidden = f->s->hidden + (m->hidden_row + first) * n_ff + row0;
+        matmul_stripe(&f->compute, &in, &m->gate, row0, n_rows, gate, STRIPE_ROWS);
+        matmul_stripe(&f->compute, &in, &m->up, row0, n_rows, up, STRIPE_ROWS);
+        for (uint32_t j = 0; j < n; j++) {
+            f->compute.k->swiglu(gate + j * STRIPE_ROWS, up + j * STRIPE_ROWS, hidden + j * n_ff,
+                                 (int64_t)n_rows);
+        }
     }
 }
 
@@ -68,65 +111,29 @@ static void gate_up_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
     (void)thread;
-    for_stripes(job, job->gate, begin, end, gate_up_stripe);
+    for_stripes(job, &job->mlps->gate, begin, end, gate_up_stripe);
 }
 
-/* One token: rows of down times the hidden vector of one group. */
-static void down_of_group(const mlp_job *job, size_t group, uint64_t row0, uint64_t n, float *y)
-{
-    activations one = *job->hidden;
-    one.n = 1;
-    one.x = job->hidden->x + group * one.cols;
-    one.act = job->hidden->act + group * (size_t)act_n_blocks((int64_t)one.cols);
-    matmul_stripe(&job->f->compute, &one, &job->down[group], row0, n, y, n);
-}
-
-/* One token whose experts are all here: x += sum over the ranks of weight * down hidden. */
-static void down_sum_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
-{
-    const scratch *s = job->f->s;
-    uint32_t n_used = job->f->w->config.n_expert_used;
-    (void)group;
-    for (uint32_t rank = 0; rank < n_used; rank++) {
-        float y[STRIPE_ROWS];
-        down_of_group(job, s->expert_group[rank], row0, n, y);
-        job->f->compute.k->vec_mad_f32(s->x + row0, y, s->expert_weights[rank], (int64_t)n);
-    }
-}
-
-static void down_sum_range(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    const mlp_job *job = ctx;
-    (void)thread;
-    for_stripes(job, job->down, begin, end, down_sum_stripe);
-}
-
-/* One token, some of its experts: moe[rank] = down hidden. */
-static void down_rank_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
-{
-    float *y = job->f->s->moe + (size_t)job->ranks[group] * job->down->rows + row0;
-    down_of_group(job, group, row0, n, y);
-}
-
-static void down_rank_range(void *ctx, size_t begin, size_t end, uint32_t thread)
-{
-    const mlp_job *job = ctx;
-    (void)thread;
-    for_stripes(job, job->down, begin, end, down_rank_stripe);
-}
-
-static void down_stripe(const mlp_job *job, size_t group, uint64_t row0, uint64_t n)
+/* Rows of n_embd that lie a power of two apart meet in one set of the cache: a stripe's results
+ * gather beside each other first. */
+static void down_stripe(const mlp_job *job, const mlp *m, uint64_t row0, uint64_t n_rows)
 {
     const forward_ctx *f = job->f;
-    uint64_t n_embd = job->down->rows;
-    (void)group;
-    matmul_stripe(&f->compute, job->hidden, job->down, row0, n, job->y + row0, n_embd);
-    for (uint32_t j = 0; j < job->hidden->n; j++) {
-        const float *y = job->y + j * n_embd + row0;
-        if (job->rows) {
-            memcpy(f->s->moe + job->rows[j] * n_embd + row0, y, n * sizeof *y);
-        } else {
-            f->compute.k->vec_add(f->s->x + j * n_embd + row0, y, (int64_t)n);
+    uint64_t n_embd = m->down.rows;
+    uint32_t n_part = stripe_vectors(m->n);
+    float y[STRIPE_VECTORS * STRIPE_ROWS];
+    for (uint32_t first = 0; first < m->n; first += n_part) {
+        uint32_t n = m->n - first < n_part ? m->n - first : n_part;
+        activations hidden = part_of(job->hidden, m->hidden_row + first, n);
+        matmul_stripe(&f->compute, &hidden, &m->down, row0, n_rows, y, STRIPE_ROWS);
+        for (uint32_t j = 0; j < n; j++) {
+            if (job->y) {
+                memcpy(job->y + m->y_rows[first + j] * n_embd + row0, y + j * STRIPE_ROWS,
+                       n_rows * sizeof *y);
+            } else {
+                f->compute.k->vec_add(f->s->x + (first + j) * n_embd + row0, y + j * STRIPE_ROWS,
+                                      (int64_t)n_rows);
+            }
         }
     }
 }
@@ -135,32 +142,65 @@ static void down_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
     const mlp_job *job = ctx;
     (void)thread;
-    for_stripes(job, job->down, begin, end, down_stripe);
+    for_stripes(job, &job->mlps->down, begin, end, down_stripe);
 }
 
-/* One group, many vectors. */
-static void run_mlp(mlp_job *job)
+/* One token whose experts are all here: x += sum over the ranks of weight * down hidden. */
+static void down_sum_range(void *ctx, size_t begin, size_t end, uint32_t thread)
+{
+    const mlp_job *job = ctx;
+    (void)thread;
+    const scratch *s = job->f->s;
+    uint64_t row1 = end * PANEL_ROWS < job->mlps->down.rows ? end * PANEL_ROWS
+                                                            : job->mlps->down.rows;
+    for (uint64_t row0 = begin * PANEL_ROWS; row0 < row1; row0 += STRIPE_ROWS) {
+        uint64_t n_rows = row1 - row0 < STRIPE_ROWS ? row1 - row0 : STRIPE_ROWS;
+        for (uint32_t rank = 0; rank < job->n; rank++) {
+            const mlp *m = &job->mlps[s->expert_group[rank]];
+            activations hidden = part_of(job->hidden, m->hidden_row, 1);
+            float y[STRIPE_ROWS];
+            matmul_stripe(&job->f->compute, &hidden, &m->down, row0, n_rows, y, n_rows);
+            job->f->compute.k->vec_mad_f32(s->x + row0, y, s->expert_weights[rank],
+                                           (int64_t)n_rows);
+        }
+    }
+}
+
+/* Fewer units are not worth a second thread. */
+static size_t grain_of(const matrix *m)
+{
+    return (size_t)(16384 / (m->cols * PANEL_ROWS)) + 1;
+}
+
+static void run_gate_up(mlp_job *job, activations *hidden, uint32_t n)
 {
     forward_ctx *f = job->f;
+    const matrix *gate = &job->mlps->gate, *down = &job->mlps->down;
+    pool_for(f->compute.pool, n_units(job, n_panels(gate)), grain_of(gate), gate_up_range,
+             job);
+    activations_set(&f->compute, hidden, matrix_takes(down), f->s->hidden, n, down->cols);
+}
+
+/* n vectors of all MLPs together. */
+static void run_mlps(mlp_job *job, uint32_t n)
+{
+    forward_ctx *f = job->f;
+    const matrix *down = &job->mlps->down;
     activations hidden = {.act = f->s->act_hidden};
-    uint64_t grain = 1 + (uint64_t)16384 / (job->gate->cols * PANEL_ROWS * job->in->n);
-    pool_for(f->compute.pool, n_panels(job->gate), grain, gate_up_range, job);
-    activations_set(&f->compute, &hidden, matrix_takes(job->down), f->s->hidden, job->in->n,
-                    job->down->cols);
+    run_gate_up(job, &hidden, n);
     job->hidden = &hidden;
-    pool_for(f->compute.pool, n_panels(job->down), grain, down_range, job);
+    pool_for(f->compute.pool, n_units(job, n_panels(down)), grain_of(down), down_range, job);
 }
 
 void moe_dense(forward_ctx *f, uint32_t layer, uint32_t n)
 {
     const layer_weights *l = &f->w->layers[layer];
-    scratch *s = f->s;
-    activations in = {.act = s->act};
+    activations in = {.act = f->s->act};
     activations_set(&f->compute, &in, matrix_takes(&l->ffn_gate) | matrix_takes(&l->ffn_up),
-                    s->x_norm, n, f->w->config.n_embd);
-    mlp_job job = {.f = f, .gate = &l->ffn_gate, .up = &l->ffn_up, .down = &l->ffn_down,
-                   .in = &in, .y = s->expert_y};
-    run_mlp(&job);
+                    f->s->x_norm, n, f->w->config.n_embd);
+    const mlp all = {.gate = l->ffn_gate, .up = l->ffn_up, .down = l->ffn_down, .n = n};
+    mlp_job job = {.f = f, .mlps = &all, .n = 1, .in = &in};
+    run_mlps(&job, n);
 }
 
 typedef struct route_job {
@@ -249,16 +289,20 @@ static void guess_next(forward_ctx *f, uint32_t layer)
     }
 }
 
-/* Takes every expert that is there, waiting for the first. Group g of the job is the expert of rank
- * expert_ranks[g]; *n_groups counts those pinned, on an error too. */
-static smoe_status take_ready(forward_ctx *f, uint32_t n_left, uint32_t *n_groups, smoe_err *err)
+static mlp mlp_of_record(const forward_ctx *f, const uint8_t *record)
+{
+    return (mlp){.gate = matrix_of_record(f->gate, record), .up = matrix_of_record(f->up, record),
+                 .down = matrix_of_record(f->down, record)};
+}
+
+/* Takes every expert that is there, waiting for the first. MLP g of the group is the expert of rank
+ * expert_ranks[g]; *n_group counts those pinned, on an error too. */
+static smoe_status take_ready(forward_ctx *f, uint32_t n_left, uint32_t *n_group, smoe_err *err)
 {
     scratch *s = f->s;
-    uint32_t n_used = f->w->config.n_expert_used;
-    matrix *gate = s->expert_matrices, *up = gate + n_used, *down = up + n_used;
-    *n_groups = 0;
-    while (*n_groups < n_left) {
-        uint32_t rank, g = *n_groups;
+    *n_group = 0;
+    while (*n_group < n_left) {
+        uint32_t rank, g = *n_group;
         const uint8_t *record;
         TRY(f->experts->next(f->experts, g == 0, &rank, &record, err));
         if (rank == EXPERT_NONE) {
@@ -266,57 +310,56 @@ static smoe_status take_ready(forward_ctx *f, uint32_t n_left, uint32_t *n_group
         }
         s->expert_ranks[g] = rank;
         s->expert_group[rank] = g;
-        gate[g] = matrix_of_record(f->gate, record);
-        up[g] = matrix_of_record(f->up, record);
-        down[g] = matrix_of_record(f->down, record);
-        (*n_groups)++;
+        s->mlps[g] = mlp_of_record(f, record);
+        s->mlps[g].n = 1;
+        s->mlps[g].hidden_row = g;
+        s->mlps[g].y_rows = &s->expert_ranks[g];
+        (*n_group)++;
     }
     return SMOE_OK;
 }
 
-static void run_ready(forward_ctx *f, uint32_t n_groups, activations *in)
+static void run_ready(forward_ctx *f, uint32_t n_group, activations *in)
 {
     scratch *s = f->s;
-    uint32_t n_used = f->w->config.n_expert_used;
-    const matrix *gate = s->expert_matrices, *up = gate + n_used, *down = up + n_used;
     activations hidden = {.act = s->act_hidden};
-    mlp_job job = {.f = f, .gate = gate, .up = up, .down = down, .ranks = s->expert_ranks,
-                   .in = in, .hidden = &hidden};
+    mlp_job job = {.f = f, .mlps = s->mlps, .n = n_group, .in = in, .y = s->moe};
     if (in->n == 0) {
-        activations_set(&f->compute, in, matrix_takes(gate) | matrix_takes(up), s->x_norm, 1,
+        activations_set(&f->compute, in,
+                        matrix_takes(&s->mlps->gate) | matrix_takes(&s->mlps->up), s->x_norm, 1,
                         f->w->config.n_embd);
     }
-    pool_for(f->compute.pool, n_groups * n_panels(gate), 1, gate_up_range, &job);
-    activations_set(&f->compute, &hidden, matrix_takes(down), s->hidden, n_groups, down->cols);
-    if (n_groups == n_used) {
-        pool_for(f->compute.pool, n_panels(down), 1, down_sum_range, &job);
-    } else {
-        pool_for(f->compute.pool, n_groups * n_panels(down), 1, down_rank_range, &job);
+    if (n_group < f->w->config.n_expert_used) {
+        run_mlps(&job, n_group);
+        return;
     }
+    run_gate_up(&job, &hidden, n_group);
+    job.hidden = &hidden;
+    pool_for(f->compute.pool, n_panels(&s->mlps->down), 1, down_sum_range, &job);
 }
 
 static smoe_status one_token(forward_ctx *f, uint32_t layer, smoe_err *err)
 {
     scratch *s = f->s;
-    uint32_t n_used = f->w->config.n_expert_used, n_done = 0, n_groups = 0;
+    uint32_t n_used = f->w->config.n_expert_used, n_done = 0, n_group = 0;
     activations in = {.act = s->act};
     smoe_status status = f->experts->demand(f->experts, layer, s->experts, n_used, err);
     if (status == SMOE_OK && f->n_spec && f->experts->hint) {
         guess_next(f, layer);
     }
     while (status == SMOE_OK && n_done < n_used) {
-        status = take_ready(f, n_used - n_done, &n_groups, err);
+        status = take_ready(f, n_used - n_done, &n_group, err);
         if (status == SMOE_OK) {
-            run_ready(f, n_groups, &in);
+            run_ready(f, n_group, &in);
         }
-        for (uint32_t g = 0; g < n_groups; g++) {
+        for (uint32_t g = 0; g < n_group; g++) {
             f->experts->release(f->experts, layer, s->experts[s->expert_ranks[g]]);
         }
-        n_done += n_groups;
+        n_done += n_group;
     }
     if (status != SMOE_OK) {
         f->experts->abandon(f->experts);
-    } else if (n_groups < n_used) {
+    } else if (n_group < n_used) {
         sum_ranks(f, 0, 1, 0);
     }
     return status;
@@ -344,53 +387,84 @@ static void group_by_expert(forward_ctx *f, uint32_t n)
     }
 }
 
-typedef struct gather_job {
-    const forward_ctx *f;
-    const uint32_t *rows;
-    const activations *all;
-    activations *in;
-} gather_job;
+/* Where the choices of an expert begin in s->expert_rows, after group_by_expert. */
+static uint32_t first_choice(const scratch *s, uint32_t expert)
+{
+    return expert ? s->expert_ends[expert - 1] : 0;
+}
+
+/* Experts that are computed together, and what is known of them. */
+typedef struct group {
+    forward_ctx *f;
+    const activations *all; /* every token */
+    activations in;         /* the tokens of each expert, gathered */
+    uint32_t layer;
+    uint32_t n, n_vectors;  /* experts, s->mlps; their vectors */
+} group;
 
 static void gather_range(void *ctx, size_t begin, size_t end, uint32_t thread)
 {
-    const gather_job *job = ctx;
-    const activations *all = job->all;
-    scratch *s = job->f->s;
+    const group *g = ctx;
+    const activations *all = g->all;
+    scratch *s = g->f->s;
     size_t cols = all->cols, n_blocks = (size_t)act_n_blocks((int64_t)cols);
+    const mlp *m = s->mlps;
     (void)thread;
     for (size_t j = begin; j < end; j++) {
-        size_t token = job->rows[j] / job->f->w->config.n_expert_used;
+        while (j >= m->in_row + m->n) {
+            m++;
+        }
+        size_t token = m->y_rows[j - m->in_row] / g->f->w->config.n_expert_used;
         if (all->takers & TAKES_FLOATS) {
             memcpy(s->expert_x + j * cols, all->x + token * cols, cols * sizeof *all->x);
         }
         if (all->takers & ~(unsigned)TAKES_FLOATS) {
-            memcpy(job->in->act + j * n_blocks, all->act + token * n_blocks,
+            memcpy(g->in.act + j * n_blocks, all->act + token * n_blocks,
                    n_blocks * sizeof *all->act);
         }
     }
 }
 
-/* One expert for the tokens whose choices are rows [n]. */
-static void run_expert(forward_ctx *f, const uint8_t *record, const activations *all,
-                       const uint32_t *rows, uint32_t n)
+/* Computes what the group holds and empties it. */
+static void run_group(group *g)
 {
-    activations in = *all;
-    in.x = f->s->expert_x;
-    in.act = f->s->act_expert;
-    in.n = n;
-    matrix gate = matrix_of_record(f->gate, record), up = matrix_of_record(f->up, record),
-           down = matrix_of_record(f->down, record);
-    gather_job gather = {f, rows, all, &in};
-    mlp_job job = {.f = f, .gate = &gate, .up = &up, .down = &down, .in = &in,
-                   .y = f->s->expert_y, .rows = rows};
-    pool_for(f->compute.pool, n, 8, gather_range, &gather);
-    run_mlp(&job);
+    forward_ctx *f = g->f;
+    scratch *s = f->s;
+    g->in = *g->all;
+    g->in.x = s->expert_x;
+    g->in.act = s->act_expert;
+    g->in.n = g->n_vectors;
+    mlp_job job = {.f = f, .mlps = s->mlps, .n = g->n, .in = &g->in, .y = s->moe};
+    pool_for(f->compute.pool, g->n_vectors, 8, gather_range, g);
+    run_mlps(&job, g->n_vectors);
+    for (uint32_t i = 0; i < g->n; i++) {
+        f->experts->release(f->experts, g->layer, s->mlps[i].expert);
+    }
+    g->n = g->n_vectors = 0;
 }
 
-/* Where the choices of an expert begin in s->expert_rows, after group_by_expert. */
-static uint32_t first_choice(const scratch *s, uint32_t expert)
+/* Takes an expert's record into the group, which is computed before when the two are too much. */
+static void add_to_group(group *g, uint32_t expert, const uint8_t *record)
 {
-    return expert ? s->expert_ends[expert - 1] : 0;
+    scratch *s = g->f->s;
+    uint32_t from = first_choice(s, expert), n = s->expert_ends[expert] - from;
+    if (g->n_vectors + n > s->n_batch) {
+        run_group(g);
+    }
+    mlp *m = &s->mlps[g->n++];
+    *m = mlp_of_record(g->f, record);
+    m->expert = expert;
+    m->n = n;
+    m->in_row = m->hidden_row = g->n_vectors;
+    m->y_rows = s->expert_rows + from;
+    g->n_vectors += n;
+}
+
+/* True when more experts would bring nothing, or may not be pinned. */
+static bool is_full(const group *g)
+{
+    uint32_t n_used = g->f->w->config.n_expert_used, n_pinned = g->f->experts->max_pinned;
+    return g->n_vectors >= GROUP_VECTORS || g->n == n_used || g->n == n_pinned;
 }
 
 /* The experts that were chosen, each once, into s->expert_union; returns how many. */
@@ -434,14 +508,18 @@ static smoe_status many_tokens(forward_ctx *f, uint32_t layer, uint32_t n, smoe_
     activations all = {.act = s->act};
     activations_set(&f->compute, &all, matrix_takes(&gate) | matrix_takes(&up), s->x_norm, n,
                     cfg->n_embd);
-    for (uint32_t n_done = 0; status == SMOE_OK && n_done < n_union; n_done++) {
+    group g = {.f = f, .all = &all, .layer = layer};
+    for (uint32_t n_done = 0; status == SMOE_OK && n_done < n_union;) {
         uint32_t i;
         const uint8_t *record;
-        status = experts->next(experts, true, &i, &record, err);
-        if (status == SMOE_OK) {
-            uint32_t e = s->expert_union[i], from = first_choice(s, e);
-            run_expert(f, record, &all, s->expert_rows + from, s->expert_ends[e] - from);
-            experts->release(experts, layer, e);
+        status = experts->next(experts, g.n == 0, &i, &record, err);
+        if (status == SMOE_OK && i != EXPERT_NONE) {
+            add_to_group(&g, s->expert_union[i], record);
+            n_done++;
+        }
+        bool is_end = status != SMOE_OK || i == EXPERT_NONE || n_done == n_union;
+        if (g.n > 0 && (is_end || is_full(&g))) {
+            run_group(&g);
         }
     }
     if (status != SMOE_OK) {

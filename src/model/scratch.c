@@ -56,8 +56,6 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->expert_weights = take(base, &used, n * n_used);
     s->expert_x = take(base, &used, n * cfg->n_embd);
     s->hidden = take(base, &used, n_rows * n_ff);
-    s->up = take(base, &used, n_rows * n_ff);
-    s->expert_y = take(base, &used, n * cfg->n_embd);
     s->moe = take(base, &used, n * n_used * cfg->n_embd);
     s->expert_rows = take(base, &used, n * n_used);
     s->expert_ends = take(base, &used, cfg->n_expert);
@@ -66,7 +64,7 @@ static size_t lay_out(scratch *s, uint8_t *base, const model_config *cfg, uint32
     s->act = take(base, &used, act_bytes(n_rows, max_cols) / 4);
     s->act_expert = take(base, &used, act_bytes(n, cfg->n_embd) / 4);
     s->act_hidden = take(base, &used, act_bytes(n_rows, n_ff) / 4);
-    s->expert_matrices = take(base, &used, 3 * n_used * sizeof(matrix) / 4);
+    s->mlps = take(base, &used, n_used * sizeof(mlp) / 4);
     s->expert_ranks = take(base, &used, n_used);
     s->expert_group = take(base, &used, n_used);
     s->expert_union = take(base, &used, cfg->n_expert);

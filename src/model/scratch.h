@@ -10,6 +10,16 @@
 #include "model/weights.h"
 #include "quant/act.h"
 
+/* One MLP, of an expert or of a dense layer, and the vectors that it multiplies. */
+typedef struct mlp {
+    matrix gate, up, down;
+    uint32_t expert;
+    uint32_t n;              /* vectors */
+    uint32_t in_row;         /* the first of them */
+    uint32_t hidden_row;     /* where what is between up and down begins */
+    const uint32_t *y_rows;  /* [n] where each result goes */
+} mlp;
+
 typedef struct scratch {
     uint32_t n_batch;      /* most tokens in one pass */
     float *x;              /* [n_batch][n_embd] the residual stream */
@@ -23,9 +33,8 @@ typedef struct scratch {
     float *router;         /* [n_batch][n_expert] */
     uint32_t *experts;     /* [n_batch][n_expert_used] */
     float *expert_weights; /* [n_batch][n_expert_used] */
-    float *expert_x;       /* [n_batch][n_embd] the tokens of one expert, gathered */
-    float *hidden, *up;    /* [max(n_batch, n_expert_used)][the widest MLP there is] */
-    float *expert_y;       /* [n_batch][n_embd] what one expert gives */
+    float *expert_x;       /* [n_batch][n_embd] the tokens of some experts, gathered */
+    float *hidden;         /* [max(n_batch, n_expert_used)][the widest MLP there is] */
     /* [n_batch][n_expert_used][n_embd] by token and rank, so that the order of the final sum does
      * not depend on the order of the experts */
     float *moe;
@@ -34,9 +43,9 @@ typedef struct scratch {
     float *logits;         /* [n_vocab] */
     float *inv_freq;       /* [n_embd_head / 2] */
     act_block *act;        /* activations of one matmul, as large as any needs */
-    act_block *act_expert; /* of one expert's tokens, gathered */
+    act_block *act_expert; /* of some experts' tokens, gathered */
     act_block *act_hidden; /* of down */
-    matrix *expert_matrices; /* [3 * n_expert_used] gates, ups, downs of one token */
+    mlp *mlps;               /* [n_expert_used] experts that are computed together */
     uint32_t *expert_ranks;  /* [n_expert_used] one token: the rank of the g-th expert taken ... */
     uint32_t *expert_group;  /* [n_expert_used] ... and the g of each rank */
     uint32_t *expert_union;  /* [n_expert] the experts of all tokens */
