@@ -418,15 +418,20 @@ INLINE void panels_act(dtype type, const job *j, int64_t row, int64_t first, int
     unpacked u[TILE_PANELS] __attribute__((aligned(64)));
     float acc[N_CHUNK * TILE_PANELS * LANES] __attribute__((aligned(64)));
 
+    /* Fetched while the last columns are computed; past the last row too, because there the
+     * caller's next slice of rows begins. */
+    const uint8_t *next = j->panels + (size_t)(row / LANES + TILE_PANELS) * j->one_panel_bytes;
+
     memset(acc, 0, (size_t)n_x * TILE_PANELS * LANES * sizeof(float));
     for (int64_t k = 0; k < j->cols; k += ACT_ELEMS) {
         const act_block *x = j->x.data + first * stride + k / ACT_ELEMS;
         const int n_32 = n_blocks_32(j, k);
+        const bool is_last = k + ACT_ELEMS >= j->cols;
         tile_run r = {.u = u, .x = x, .stride = stride, .n_32 = n_32, .acc = acc,
                       .n_lines_each = (int64_t)(bytes_256 / 64 + n_tiles - 1) / n_tiles};
         for (int p = 0; p < TILE_PANELS; p++) {
             const uint8_t *b = panel_at(j, row, p) + (size_t)(k / ACT_ELEMS) * bytes_256;
-            r.ahead[p] = b + bytes_256;
+            r.ahead[p] = is_last ? next + (size_t)p * j->one_panel_bytes : b + bytes_256;
             if (is_signed(type)) {
                 unpack_blocks_32(type, b, &u[p], n_32);
             } else {
