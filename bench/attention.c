@@ -21,7 +21,7 @@
 #include "model/attention.h"
 
 enum { N_LAYER = 16, N_HEAD = 32, N_HEAD_KV = 4, DIM = 128, N_PREFILL = 256, MAX_ROUNDS = 99 };
-enum { LIMIT_MS = 20 };
+enum { LIMIT_MS = 5 }; /* about a run of attention: a longer one would meet more interruptions */
 
 static const char *const ISAS[] = {"avx512", "avx2", "neon", "scalar"};
 static const dtype TYPES[] = {DTYPE_F16, DTYPE_Q8_0, DTYPE_F32};
