@@ -80,6 +80,8 @@ static smoe_status parse_flags(struct http_flags *f, int argc, char **argv, smoe
          "memory for everything (default: what the machine offers)", NULL},
         {"kv-type", OPT_TEXT, &e->texts[SERVED_KV_TYPE], 0, 0, "TYPE",
          "KV cache: f16 (default), f32 or q8_0", NULL},
+        {"no-prewarm", OPT_FLAG, &e->no_prewarm, 0, 0, NULL,
+         "read nothing ahead between requests, keep no history of experts", NULL},
         {"help", OPT_FLAG, &f->help, 0, 0, NULL, "this text", NULL},
         {NULL, OPT_FLAG, NULL, 0, 0, NULL, NULL, NULL},
     };

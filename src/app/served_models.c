@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "formats/vault.h"
 
-enum { DEFAULT_CTX = 4096, MAX_ARGS = 8 + 2 * (SERVED_N_TEXTS + 1) };
+enum { DEFAULT_CTX = 4096, MAX_ARGS = 8 + 2 * SERVED_N_TEXTS + 2 };
 
 struct served {
     char *vault_path, *scout_path, *name, *lineage;
@@ -43,6 +43,9 @@ static void make_argv(struct served *s, const char *engine, uint32_t n_ctx,
             s->argv[n++] = text_flags[i];
             s->argv[n++] = flags->texts[i];
         }
+    }
+    if (flags->no_prewarm) {
+        s->argv[n++] = "--no-prewarm";
     }
     s->argv[n] = NULL;
 }

@@ -23,6 +23,7 @@ enum served_text {
 typedef struct served_engine_flags {
     uint32_t n_ctx; /* 0 = 4096, or the model's maximum */
     const char *texts[SERVED_N_TEXTS]; /* NULL = not given */
+    bool no_prewarm;
 } served_engine_flags;
 
 typedef struct served_models {
