@@ -1,6 +1,7 @@
 # Forwards to Meson and ninja, nothing more: the build itself is described in meson.build.
 BUILD ?= build
 ASAN = build-asan
+TSAN = build-tsan
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -15,6 +16,8 @@ quick: all
 asan: $(ASAN)/build.ninja
 	ninja -C $(ASAN)
 	scripts/test $(ASAN) --timeout-multiplier 5
+tsan: $(TSAN)/build.ninja
+	scripts/test $(TSAN) --suite threads --timeout-multiplier 10
 bench: all
 	$(BUILD)/smoe bench
 bench-kernels: $(BUILD)/build.ninja
@@ -25,7 +28,7 @@ bench-tokenizer: $(BUILD)/build.ninja
 install: all
 	meson install -C $(BUILD) --no-rebuild
 clean:
-	rm -rf $(BUILD) $(ASAN)
+	rm -rf $(BUILD) $(ASAN) $(TSAN)
 
 $(BUILD)/build.ninja:
 	meson setup $(BUILD)
@@ -33,5 +36,7 @@ $(BUILD)/build.ninja:
 $(ASAN)/build.ninja:
 	meson setup $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false \
 	  -Dc_args=-fno-sanitize-recover=all
+$(TSAN)/build.ninja:
+	meson setup $(TSAN) -Db_sanitize=thread -Db_lundef=false
 
-.PHONY: all model chat test quick asan bench bench-kernels bench-tokenizer install clean
+.PHONY: all model chat test quick asan tsan bench bench-kernels bench-tokenizer install clean
