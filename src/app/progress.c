@@ -25,6 +25,8 @@ void stop_signals_catch(void)
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
+    sa.sa_flags = SA_RESTART; /* each later write brings it again, also that of the last sentence */
+    sigaction(SIGPIPE, &sa, NULL);
 }
 
 bool stop_signal_seen(void)

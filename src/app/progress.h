@@ -17,7 +17,8 @@ void progress_begin(progress *p, const char *verb);
 void progress_update(progress *p, uint64_t done_bytes, uint64_t total_bytes);
 void progress_end(progress *p); /* removes the bar; safe to call twice */
 
-/* Makes SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills. */
+/* Makes SIGINT, SIGTERM, SIGHUP and SIGPIPE set a flag instead of killing; a second one of these
+ * kills, except for SIGPIPE. */
 void stop_signals_catch(void);
 bool stop_signal_seen(void);
 

@@ -66,6 +66,19 @@ class Killed(unittest.TestCase):
         print(f"{N_KILLS} runs of {whole_s:.3f} s: {n_killed} killed, {n_partial} partial files")
         self.assertGreater(n_killed, N_KILLS // 4)
 
+    def test_nobody_reads(self):
+        """`smoe ... 2>&1 | head -1`: as if interrupted, and what was written so far is removed."""
+        for command in (self.command(WORK / "unread"),
+                        [SMOE, "bench", "io", "--size", "256M", "--dir", WORK / "unread"]):
+            (WORK / "unread").mkdir(exist_ok=True)
+            read_end, write_end = os.pipe()
+            os.close(read_end)
+            done = subprocess.run([str(a) for a in command], stdin=subprocess.DEVNULL,
+                                  stdout=write_end, stderr=write_end)
+            os.close(write_end)
+            self.assertIn(done.returncode, (1, -signal.SIGPIPE))  # killed: it had no file yet
+            self.assertEqual(files(WORK / "unread"), {})
+
     def test_a_live_process_keeps_its_partial_file(self):
         """Only what nobody writes any more is cleared away."""
         out = WORK / "live"
