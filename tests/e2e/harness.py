@@ -134,11 +134,11 @@ class Reply:
 class Engine:
     """A `smoe-engine --serve` at the other end of two pipes."""
 
-    def __init__(self, model, *flags, env=None):
+    def __init__(self, model, *flags, env=None, preexec_fn=None):
         self.stderr = open(WORK / f"engine-{time.monotonic_ns()}.err", "w+b")
         self.process = subprocess.Popen(
             [str(a) for a in [ENGINE, *model.files(), "--serve", *flags]], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=self.stderr, env=env, bufsize=0)
+            stdout=subprocess.PIPE, stderr=self.stderr, env=env, bufsize=0, preexec_fn=preexec_fn)
         self.data = b""
 
     def __enter__(self):
