@@ -483,6 +483,9 @@ static smoe_status run(struct plan_args *a, smoe_err *err)
     TRY(args_parse_type(a->experts, "experts", &a->experts_type, err));
     TRY(args_parse_type(a->scout, "scout", &a->scout_type, err));
     TRY(add_targets(a, err));
+    for (size_t i = 0; i < a->n_targets; i++) {
+        TRY(forecast_check_ctx(&a->targets[i].config, a->n_ctx, err));
+    }
     stop_signals_catch();
     TRY(know_machine(a, err));
     TRY(make_forecasts(a, err));

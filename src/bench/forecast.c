@@ -117,6 +117,15 @@ static uint64_t least_memory(const forecast_question *q, const machine *m, budge
     return split.budget.fixed_bytes + n_least * r.record_bytes;
 }
 
+smoe_status forecast_check_ctx(const model_config *cfg, uint32_t n_ctx, smoe_err *err)
+{
+    if (n_ctx <= cfg->n_ctx_train) {
+        return SMOE_OK;
+    }
+    return err_set(err, SMOE_RANGE, "--ctx %u is more than this model can: its config says "
+                   "max_position_embeddings = %u", n_ctx, cfg->n_ctx_train);
+}
+
 smoe_status forecast_make(const forecast_question *q, const machine *m, forecast *out,
                           smoe_err *err)
 {
@@ -129,10 +138,7 @@ smoe_status forecast_make(const forecast_question *q, const machine *m, forecast
                         .record_bytes = w->record_bytes,
                         .n_records = model_work_records(w)};
     *out = (forecast){.decode_bound = "memory", .prompt_bound = "compute"};
-    if (q->n_ctx > q->config->n_ctx_train) {
-        return err_set(err, SMOE_RANGE, "--ctx %u is more than this model can: its config says "
-                       "max_position_embeddings = %u", q->n_ctx, q->config->n_ctx_train);
-    }
+    TRY(forecast_check_ctx(q->config, q->n_ctx, err));
     out->fits = memory_split_make(q->config, q->n_ctx, DTYPE_F16, m->n_threads, &r, &out->memory,
                                   &why) == SMOE_OK;
     out->needed_bytes = least_memory(q, m, r);

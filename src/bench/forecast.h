@@ -46,6 +46,9 @@ typedef struct forecast {
     const char *decode_bound, *prompt_bound; /* "memory", "disk"; "compute", "disk" */
 } forecast;
 
+/* SMOE_RANGE: more than the checkpoint's maximum. For before a measurement that takes seconds. */
+smoe_status forecast_check_ctx(const model_config *cfg, uint32_t n_ctx, smoe_err *err);
+
 /* SMOE_NOMEM, SMOE_RANGE when the context is longer than the model's. */
 smoe_status forecast_make(const forecast_question *q, const machine *m, forecast *out,
                           smoe_err *err);

@@ -400,6 +400,62 @@ def io_in_two_ways():
     return one_shot(good(), "1", "--io", "uring,threads")
 
 
+def workers_zero():
+    return one_shot(good(), "1", "--workers", 0)
+
+
+def workers_too_many():
+    return one_shot(good(), "1", "--workers", 257)
+
+
+def mem_limit_is_no_size():
+    return one_shot(good(), "1", "--mem-limit", "lots")
+
+
+def mem_limit_without_a_value():
+    return one_shot(good(), "1") + ["--mem-limit"]
+
+
+def kv_type_unknown():
+    return one_shot(good(), "1", "--kv-type", "q4_0")
+
+
+def ctx_zero():
+    return one_shot(good(), "1", "--ctx", 0)
+
+
+def threads_zero():
+    return [ENGINE, *good().files(), "--tokens-in", "1", "--threads", 0]
+
+
+def spec_too_large():
+    return one_shot(good(), "1", "--spec", 1025)
+
+
+def seed_is_no_number():
+    return one_shot(good(), "1", "--seed", "soon")
+
+
+def temperature_is_no_number():
+    return one_shot(good(), "1", "--temperature", "hot")
+
+
+def ring_is_negative():
+    return one_shot(good(), "1", "--ring", -1)
+
+
+def ring_needs_more_memory():
+    return one_shot(good(), "1", "--ring", 20, "--mem-limit", "25M")
+
+
+def serve_and_tokens_in():
+    return one_shot(good(), "1", "--serve")
+
+
+def one_argument_too_many():
+    return one_shot(good(), "1", "again")
+
+
 def no_scout():
     return [ENGINE, "--vault", good().vault, "--serve"]
 
@@ -577,9 +633,116 @@ def chat_commands_that_are_wrong():
     return chat(good().stem), {"input": "\n".join(lines) + "\n"}
 
 
+def bench(*args):
+    return [SMOE, "bench", *args]
+
+
+def bench_ring_is_no_number():
+    return bench(good().stem, "--ring", "2x")
+
+
+def bench_ring_is_more_than_all():
+    return bench(good().stem, "--ring", "1.5")
+
+
+def bench_ring_too_small():
+    return bench(good().stem, "--ring", 2, "--prompt", 16, "--depth", 0, "--threads", 1)
+
+
+def bench_needs_more_memory():
+    return bench(good().stem, "--prompt", 16, "--depth", 0, "--threads", 1, "--mem-limit", "20M")
+
+
+def bench_unknown_shape():
+    return bench("--shape", "gpt")
+
+
+def bench_unknown_routing():
+    return bench(good().stem, "--routing", "zipf")
+
+
+def bench_model_and_shape():
+    return bench(good().stem, "--shape", "smoe-tiny")
+
+
+def bench_layers_without_a_shape():
+    return bench(good().stem, "--layers", 2)
+
+
+def bench_prompts_are_no_numbers():
+    return bench(good().stem, "--prompt", "512,many")
+
+
+def bench_nothing_to_generate():
+    return bench(good().stem, "--gen", 0)
+
+
+def bench_model_that_is_not_there():
+    return bench(WORK / "nowhere" / "model")
+
+
+def bench_replay_of_no_trace():
+    return bench(good().stem, "--replay", good().scout)
+
+
+def bench_io_of_a_model_and_a_size():
+    return bench("io", good().stem, "--size", "1G")
+
+
+def bench_io_in_a_missing_directory():
+    return bench("io", "--dir", WORK / "nowhere", "--size", "64M")
+
+
+def bench_policy_without_choices():
+    return bench("policy")
+
+
+def bench_policy_of_no_trace():
+    return bench("policy", "--replay", WORK / "nowhere")
+
+
+def plan_unknown_shape():
+    return [SMOE, "plan", "gpt"]
+
+
+def plan_size_is_no_size():
+    return [SMOE, "plan", "qwen3-30b-a3b", "--mem", "lots"]
+
+
+def plan_ctx_beyond_the_model():
+    return [SMOE, "plan", "qwen3-30b-a3b", "--ctx", 40961]
+
+
+def plan_in_a_missing_directory():
+    return [SMOE, "plan", "qwen3-30b-a3b", "--dir", WORK / "nowhere"]
+
+
+def plan_config_without_experts():
+    return [SMOE, "plan", edit_config("plan_config_without_experts",
+                                      lambda c: c.pop("num_experts_per_tok"))]
+
+
+def plan_config_is_not_json():
+    folder = checkpoint("plan_config_is_not_json")
+    (folder / "config.json").write_text("model_type: qwen3_moe\n")
+    return [SMOE, "plan", folder]
+
+
+def tokens_of_a_missing_model():
+    return [SMOE, "tokens", WORK / "nowhere" / "model", "hello"]
+
+
+def tokens_ids_and_a_text():
+    return [SMOE, "tokens", good().stem, "hello", "--ids", "1"]
+
+
+def tokens_ids_are_no_ids():
+    return [SMOE, "tokens", good().stem, "--ids", "1,two"]
+
+
 CASES = [f for f in list(globals().values())
          if callable(f) and getattr(f, "__module__", "") == "__main__"
-         and f.__code__.co_argcount == 0 and f.__name__ not in ("good", "serve")]
+         and f.__code__.co_argcount == 0 and f.__name__ not in ("good", "serve", "bench")]
 
 
 def normalise(text):
@@ -588,7 +751,8 @@ def normalise(text):
         text = text.replace(place, name)
     text = re.sub(r"^ *smoe-engine: (reads|memory): .*\n", "", text, flags=re.M)
     text = re.sub(r"\.partial-\d+", ".partial-PID", text)
-    text = re.sub(r"(prefill_s|decode_s|prefill_ms|decode_ms|pt|dt)=[\d.]+", r"\1=T", text)
+    text = re.sub(r"(prefill_s|decode_s|prefill_ms|decode_ms|read_ms|pt|dt)=[\d.]+", r"\1=T", text)
+    text = re.sub(r" lookups=.* mem=[\d,]+", "", text)  # depends on threads
     text = re.sub(r"has [\d.]+ \w+ free(.*)\(\d+ bytes more", r"has N free\1(N bytes more", text)
     return re.sub(r"checksum [0-9a-f]{16} expected, [0-9a-f]{16} found",
                   "checksum A expected, B found", text)
