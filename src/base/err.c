@@ -17,6 +17,21 @@ const char *smoe_status_name(smoe_status status)
     return i < sizeof names / sizeof names[0] ? names[i] : "unknown status";
 }
 
+/* Names and messages out of files go into sentences: none of them steers a terminal, and a sentence
+ * is one line. C1 controls are C2 80 .. C2 9F in UTF-8. */
+static void make_plain(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\t') {
+            *c = ' ';
+        } else if (*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        } else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
+            c[0] = c[1] = '?';
+        }
+    }
+}
+
 smoe_status err_set(smoe_err *err, smoe_status code, const char *fmt, ...)
 {
     if (err) {
@@ -25,6 +40,7 @@ smoe_status err_set(smoe_err *err, smoe_status code, const char *fmt, ...)
         err->code = code;
         vsnprintf(err->text, sizeof err->text, fmt, args);
         va_end(args);
+        make_plain(err->text);
     }
     return code;
 }
@@ -47,6 +63,7 @@ smoe_status err_errno(smoe_err *err, smoe_status code, const char *fmt, ...)
         if (n >= 0 && (size_t)n < sizeof err->text) {
             snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", strerror(saved));
         }
+        make_plain(err->text);
     }
     return code;
 }

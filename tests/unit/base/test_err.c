@@ -15,6 +15,18 @@ static void test_set(void **state)
     assert_int_equal(err_set(NULL, SMOE_IO, "nobody listens"), SMOE_IO);
 }
 
+/* What comes out of a file may hold anything; a sentence is one line that steers no terminal. */
+static void test_no_control_characters(void **state)
+{
+    (void)state;
+    smoe_err err;
+    err_set(&err, SMOE_FORMAT, "the tensor \"%s\"", "\x1b[2J\r\n\t\x7f\xc2\x9b 1\xc3\xa9\xc2\xa0");
+    assert_string_equal(err.text, "the tensor \"?[2J?  ??? 1\xc3\xa9\xc2\xa0\"");
+    errno = ENOENT;
+    err_errno(&err, SMOE_IO, "%s", "\x1b]0;title\a");
+    assert_non_null(strstr(err.text, "?]0;title?: "));
+}
+
 static void test_long_sentences_are_cut(void **state)
 {
     (void)state;
@@ -55,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),
+        cmocka_unit_test(test_no_control_characters),
         cmocka_unit_test(test_long_sentences_are_cut),
         cmocka_unit_test(test_errno_is_told),
         cmocka_unit_test(test_names),
