@@ -168,7 +168,7 @@ static void compact(console *c)
     if (n_dropped > 0) {
         console_save(c, true);
     }
-    render_notice(&c->render, "[%zu turn%s dropped, %zu of %u tokens are left]", n_dropped,
+    render_notice(&c->render, "[%zu turn%s dropped, %zu of %u tokens are in use]", n_dropped,
                   n_dropped == 1 ? "" : "s", c->ids.len, c->options->n_ctx);
 }
 

@@ -175,9 +175,9 @@ static void put_line(render *r, const char *text)
         return;
     }
     render_transient_end(r);
-    smoe_status status = buf_printf(&r->scratch, NULL, "%s%s%s%s\n", r->mid_line ? "\n" : "",
-                                    r->color ? DIM : "", text, r->color ? NORMAL : "");
-    if (status == SMOE_OK) {
+    buf_printf(&r->scratch, NULL, "%s%s", r->mid_line ? "\n" : "", r->color ? DIM : "");
+    wrap_line(slice_from(text), usable_columns(r), &r->scratch);
+    if (buf_printf(&r->scratch, NULL, "%s\n", r->color ? NORMAL : "") == SMOE_OK) {
         put(r, buf_slice(&r->scratch));
     }
     wrap_begin(&r->wrap);
@@ -223,6 +223,24 @@ void render_quote(render *r, slice text)
     }
 }
 
+/* As much of the text as one row takes: only a single row can be erased again. */
+static int fitting_bytes(const render *r, const char *text)
+{
+    unsigned left = usable_columns(r);
+    slice rest = slice_from(text);
+    while (rest.len > 0) {
+        slice character = {rest.data, text_sequence(rest)};
+        character.len = character.len > 0 ? character.len : 1;
+        unsigned columns = text_columns(character);
+        if (columns > left) {
+            break;
+        }
+        left -= columns;
+        rest = (slice){rest.data + character.len, rest.len - character.len};
+    }
+    return (int)(rest.data - text);
+}
+
 void render_transient(render *r, const char *fmt, ...)
 {
     if (!r->terminal || r->dumb || r->answer_open) {
@@ -230,7 +248,8 @@ void render_transient(render *r, const char *fmt, ...)
     }
     char text[160], line[224];
     FORMAT_INTO(text, fmt);
-    int n = snprintf(line, sizeof line, ERASE_LINE "%s%s%s", r->color ? DIM : "", text,
+    int n_fit = usable_columns(r) > 0 ? fitting_bytes(r, text) : (int)strlen(text);
+    int n = snprintf(line, sizeof line, ERASE_LINE "%s%.*s%s", r->color ? DIM : "", n_fit, text,
                      r->color ? NORMAL : "");
     put(r, slice_of(line, (size_t)n));
     r->transient = true;

@@ -1,6 +1,8 @@
 /* wrap.c: see wrap.h. */
 #include "chat/wrap.h"
 
+#include "chat/text.h"
+
 enum { WORD_MAX_BYTES = 4096 };
 
 void wrap_init(wrap *w, bool color)
@@ -108,6 +110,45 @@ void wrap_put(wrap *w, slice character, unsigned columns, enum look look, bool k
     }
     buf_append_slice(out, character, NULL);
     w->column += columns;
+}
+
+/* A run of spaces and the word after it. */
+static slice next_word(slice line, unsigned *columns)
+{
+    size_t n = 0;
+    *columns = 0;
+    for (bool in_word = false; n < line.len && !(in_word && line.data[n] == ' ');) {
+        slice rest = {line.data + n, line.len - n};
+        size_t used = text_sequence(rest);
+        used = used > 0 ? used : 1;
+        in_word = in_word || *rest.data != ' ';
+        *columns += text_columns((slice){rest.data, used});
+        n += used;
+    }
+    return (slice){line.data, n};
+}
+
+void wrap_line(slice line, unsigned width, buf *out)
+{
+    unsigned column = 0, indent = 0, columns;
+    while (indent < line.len && line.data[indent] == ' ') {
+        indent++;
+    }
+    indent = indent < width / 2 ? indent : 0;
+    while (line.len > 0) {
+        slice word = next_word(line, &columns);
+        line = (slice){line.data + word.len, line.len - word.len};
+        if (width > 0 && column > indent && column + columns > width) {
+            buf_printf(out, NULL, "\n%*s", (int)indent, "");
+            column = indent;
+            while (word.len > 0 && *word.data == ' ') {
+                word = (slice){word.data + 1, word.len - 1};
+                columns--;
+            }
+        }
+        buf_append_slice(out, word, NULL);
+        column += columns;
+    }
 }
 
 void wrap_end(wrap *w, buf *out)

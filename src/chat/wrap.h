@@ -25,4 +25,8 @@ void wrap_begin(wrap *w); /* the cursor stands at the start of a line */
 void wrap_put(wrap *w, slice character, unsigned columns, enum look look, bool keep, buf *out);
 void wrap_end(wrap *w, buf *out); /* back to the terminal's own look */
 
+/* Appends a whole line, broken before words that would pass the width (0 = never); what follows a
+ * break is indented as the line is. A word longer than the width is not broken. */
+void wrap_line(slice line, unsigned width, buf *out);
+
 #endif

@@ -43,7 +43,7 @@ def test_end_of_input_typed_ahead():
     t.line('hi')
     t.expect('xyz')
     t.type('\x04')
-    t.expect('stopped at --max-tokens')
+    t.expect(r'stopped at\s+--max-tokens')
     equal(t.finish()[1], 0)
 
 
@@ -84,6 +84,23 @@ def test_progress():
     t.line('hi')
     t.expect(r'\r\x1b\[K\x1b\[2m\[reading [5-9] of 10 tokens, [5-9]0 % [#-]{20}, \d+ s left\]')
     t.expect(r'\r\x1b\[KA\r\n')
+    t.prompt()
+    t.line('/quit')
+    t.finish()
+
+
+def test_narrow_terminal():
+    """30 columns: what is replaced later takes one row, sentences break between words."""
+    t = Terminal(['prefill', 'A'])
+    t.resize(30)
+    t.prompt()
+    t.line('hi')
+    line = t.expect(r'\r\x1b\[K\x1b\[2m(\[reading [5-9] of 10[^\x1b]*)\x1b').group(1)
+    equal(len(line), 29)
+    t.expect(r'\r\x1b\[KA\r\n')
+    shown = t.expect(r'\x1b\[2m(\[1 token.*?)\x1b\[0m').group(1)
+    equal(max(map(len, shown.split('\r\n'))) <= 29, True)
+    contains(' '.join(shown.split('\r\n')), 'hit rate 50 %, context 23 of 1000]')
     t.prompt()
     t.line('/quit')
     t.finish()
@@ -545,7 +562,7 @@ def test_context_nearly_full():
         t.prompt()
     t.expect(r'', 1)
     t.line('/compact')
-    t.expect(r'\[1 turn dropped, \d+ of 100 tokens are left\]')
+    t.expect(r'\[1 turn dropped, \d+ of 100 tokens are in use\]')
     t.line('/quit')
     t.finish()
 

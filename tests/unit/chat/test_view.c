@@ -91,6 +91,31 @@ static void replay(slice out, char screen[ROWS][COLUMNS])
     }
 }
 
+static void expect_line(const char *line, unsigned width, const char *wanted)
+{
+    buf out;
+    buf_init(&out, 1024);
+    wrap_line(slice_from(line), width, &out);
+    assert_int_equal(out.len, strlen(wanted));
+    assert_memory_equal(out.data, wanted, out.len);
+    buf_fini(&out);
+}
+
+static void test_whole_lines(void **state)
+{
+    (void)state;
+    expect_line("[one two three]", 0, "[one two three]");
+    expect_line("[one two three]", 15, "[one two three]");
+    expect_line("[one two three]", 14, "[one two\nthree]");
+    expect_line("  one two   three", 9, "  one two\n  three");
+    expect_line("  overlong words", 8, "  overlong\n  words");
+    expect_line("a overlongword b", 8, "a\noverlongword\nb");
+    expect_line("      ab cd", 8, "      ab\ncd");
+    expect_line("\u4e2d\u4e2d \u4e2d\u4e2d", 8, "\u4e2d\u4e2d\n\u4e2d\u4e2d");
+    expect_line("a ", 1, "a\n");
+    expect_line("", 8, "");
+}
+
 /* The same words, broken greedily when all of them are known. */
 static void fold(const char *text, unsigned width, char screen[ROWS][COLUMNS])
 {
@@ -284,7 +309,8 @@ static void test_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_looks),          cmocka_unit_test(test_wrapping),
+        cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_whole_lines),          cmocka_unit_test(test_wrapping),
         cmocka_unit_test(test_wide_characters), cmocka_unit_test(test_messages),
         cmocka_unit_test(test_settings),
     };
