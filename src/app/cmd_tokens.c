@@ -110,7 +110,7 @@ static void print_table(const struct tokens *t)
         print_piece(bytes, len);
         puts(is_special ? "  special" : "");
     }
-    printf("%zu tokens\n", t->ids.len);
+    printf("%zu token%s\n", t->ids.len, t->ids.len == 1 ? "" : "s");
 }
 
 static smoe_status print_json(const struct tokens *t, smoe_err *err)

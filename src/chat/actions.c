@@ -148,8 +148,11 @@ static void count_tokens(console *c, slice text)
         say(c, &err);
         return;
     }
-    render_notice(&c->render, text.len ? "[%zu tokens]" : "[%zu of %u tokens of context]",
-                  c->ids.len, c->options->n_ctx);
+    if (text.len > 0) {
+        render_notice(&c->render, "[%zu token%s]", c->ids.len, c->ids.len == 1 ? "" : "s");
+    } else {
+        render_notice(&c->render, "[%zu of %u tokens of context]", c->ids.len, c->options->n_ctx);
+    }
 }
 
 static void compact(console *c)

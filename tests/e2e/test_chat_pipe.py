@@ -54,6 +54,11 @@ def test_commands():
           '<system>s</>' + PROMPT)
 
 
+def test_tokens():
+    err = through_pipes(['answer', 'A'], '/tokens a\n/tokens ab\n/tokens\n')[1]
+    equal(err, '[1 token]\n[2 tokens]\n[11 of 1000 tokens of context]\n')
+
+
 def test_stats():
     out, err, status = through_pipes(['answer', 'Hello'], 'hi\n', ['--stats'])
     equal((out, status), ('Hello\n', 0))
