@@ -15,7 +15,8 @@ enum block { BLOCK_NONE, BLOCK_THINKING, BLOCK_TEXT, BLOCK_TOOL };
 
 typedef struct message_state {
     enum block open;
-    uint32_t n_blocks; /* that were opened */
+    uint32_t n_blocks;   /* that were opened */
+    uint32_t max_tokens; /* of the request; 0 = none given */
     buf stops[HTTP_MAX_STOPS];
 } message_state;
 
@@ -68,6 +69,8 @@ static bool read_sampling(const json_value *body, http_sampling *s, http_error *
         return false;
     }
     s->top_k = k < 1 || k > 1024 ? 1024 : (uint32_t)k;
+    s->has_rep_penalty = true; /* the API has none, and code repeats itself */
+    s->rep_penalty = 1;
     return true;
 }
 
@@ -96,6 +99,7 @@ static bool read_body(const json_value *body, http_request *request, message_sta
         return false;
     }
     request->max_tokens = max_tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)max_tokens;
+    state->max_tokens = request->max_tokens;
     return read_sampling(body, &request->sampling, error) &&
            read_stops(jr_get(body, "stop_sequences"), request, state, error) &&
            anthropic_messages(body, &request->messages, error) &&
@@ -161,18 +165,23 @@ static smoe_status write_error(const http_error *error, buf *out, smoe_err *err)
 }
 
 /* Tokens found computed are no input tokens there. Nothing is paid for being kept. */
-static void put_usage(json_writer *w, uint64_t n_prompt, uint64_t n_cached, uint64_t n_generated)
+static void put_usage(json_writer *w, const http_end *end)
 {
     jw_key(w, "usage");
     jw_begin_object(w);
     jw_key(w, "input_tokens");
-    jw_uint(w, n_prompt - n_cached);
+    jw_uint(w, end->n_prompt - end->n_cached);
     jw_key(w, "cache_creation_input_tokens");
     jw_uint(w, 0);
     jw_key(w, "cache_read_input_tokens");
-    jw_uint(w, n_cached);
+    jw_uint(w, end->n_cached);
     jw_key(w, "output_tokens");
-    jw_uint(w, n_generated);
+    jw_uint(w, end->n_generated);
+    jw_key(w, "output_tokens_details");
+    jw_begin_object(w);
+    jw_key(w, "thinking_tokens");
+    jw_uint(w, end->n_reasoning);
+    jw_end_object(w);
     jw_end_object(w);
 }
 
@@ -184,7 +193,10 @@ static void put_stop(json_writer *w, const message_state *state, const http_end 
         [HTTP_FIN_CANCELLED] = "end_turn",
     };
     jw_key(w, "stop_reason");
-    if (end != NULL) {
+    if (end != NULL && end->fin == HTTP_FIN_LENGTH &&
+        (state->max_tokens == 0 || end->n_generated < state->max_tokens)) {
+        jw_cstr(w, "model_context_window_exceeded");
+    } else if (end != NULL) {
         jw_cstr(w, reasons[end->fin]);
     } else {
         jw_null(w);
@@ -267,13 +279,14 @@ static smoe_status end_event(json_writer *w, buf *out, smoe_err *err)
 
 static smoe_status put_message_start(const http_reply *reply, buf *out, smoe_err *err)
 {
+    const http_end none = {.n_prompt = reply->n_prompt}; /* what is cached is known at the end */
     json_writer w;
     TRY(begin_event(&w, out, "message_start", err));
     jw_key(&w, "message");
     put_head(&w, reply);
     jw_end_array(&w);
     put_stop(&w, NULL, NULL);
-    put_usage(&w, reply->n_prompt, 0, 0); /* what is cached is known at the end */
+    put_usage(&w, &none);
     jw_end_object(&w);
     return end_event(&w, out, err);
 }
@@ -374,7 +387,7 @@ static smoe_status put_end(message_state *state, const http_end *end, buf *out, 
     jw_begin_object(&w);
     put_stop(&w, state, end);
     jw_end_object(&w);
-    put_usage(&w, end->n_prompt, end->n_cached, end->n_generated);
+    put_usage(&w, end);
     TRY(end_event(&w, out, err));
     TRY(begin_event(&w, out, "message_stop", err));
     return end_event(&w, out, err);
@@ -447,7 +460,7 @@ static smoe_status whole(void *opaque, const http_reply *reply, const http_answe
     }
     jw_end_array(&w);
     put_stop(&w, state, &answer->end);
-    put_usage(&w, answer->end.n_prompt, answer->end.n_cached, answer->end.n_generated);
+    put_usage(&w, &answer->end);
     jw_end_object(&w);
     return jw_finish(&w, err);
 }

@@ -276,35 +276,12 @@ static bool put_assistant(json_writer *w, const json_value *content, const char 
 
 /* ---- all of them ---- */
 
-static bool put_message(json_writer *w, const json_value *message, size_t i, bool *is_user,
-                        http_error *error)
-{
-    slice role, text;
-    char param[PARAM_BYTES];
-    const json_value *content = jr_get(message, "content");
-    snprintf(param, sizeof param, "messages[%zu].role", i);
-    if (!jr_string(jr_get(message, "role"), &role) ||
-        (!slice_is(role, "user") && !slice_is(role, "assistant"))) {
-        return http_refuse(error, HTTP_BAD_REQUEST, param, "%s must be user or assistant", param);
-    }
-    *is_user = slice_is(role, "user");
-    snprintf(param, sizeof param, "messages[%zu].content", i);
-    if (jr_string(content, &text)) {
-        put_text_message(w, *is_user ? "user" : "assistant", text);
-        return true;
-    }
-    if (jr_kind(content) != JSON_KIND_ARRAY || jr_len(content) == 0) {
-        return http_refuse(error, HTTP_BAD_REQUEST, param,
-                           "%s must be a string or an array of at least one block", param);
-    }
-    return *is_user ? put_user(w, content, param, error) : put_assistant(w, content, param, error);
-}
-
-static bool put_system(json_writer *w, const json_value *system, http_error *error)
+static bool put_system_message(json_writer *w, const json_value *content, const char *param,
+                               http_error *error)
 {
     buf text;
     buf_init(&text, TEXT_MAX_BYTES);
-    bool ok = jr_is_null(system) || gather_text(system, "system", true, &text, error);
+    bool ok = gather_text(content, param, true, &text, error);
     if (ok && text.len > 0) {
         put_text_message(w, "system", buf_slice(&text));
     }
@@ -312,10 +289,41 @@ static bool put_system(json_writer *w, const json_value *system, http_error *err
     return ok;
 }
 
+static bool put_message(json_writer *w, const json_value *message, size_t i, bool *is_assistant,
+                        http_error *error)
+{
+    slice role = {0}, text;
+    char param[PARAM_BYTES];
+    const json_value *content = jr_get(message, "content");
+    snprintf(param, sizeof param, "messages[%zu].role", i);
+    jr_string(jr_get(message, "role"), &role);
+    bool is_system = slice_is(role, "system");
+    *is_assistant = slice_is(role, "assistant");
+    if (!is_system && !*is_assistant && !slice_is(role, "user")) {
+        return http_refuse(error, HTTP_BAD_REQUEST, param,
+                           "%s must be user, assistant or system", param);
+    }
+    snprintf(param, sizeof param, "messages[%zu].content", i);
+    if (is_system) {
+        return put_system_message(w, content, param, error);
+    }
+    if (jr_string(content, &text)) {
+        put_text_message(w, *is_assistant ? "assistant" : "user", text);
+        return true;
+    }
+    if (jr_kind(content) != JSON_KIND_ARRAY || jr_len(content) == 0) {
+        return http_refuse(error, HTTP_BAD_REQUEST, param,
+                           "%s must be a string or an array of at least one block", param);
+    }
+    return *is_assistant ? put_assistant(w, content, param, error)
+                         : put_user(w, content, param, error);
+}
+
 bool anthropic_messages(const json_value *body, buf *out, http_error *error)
 {
     const json_value *messages = jr_get(body, "messages");
-    bool is_user = false;
+    const json_value *system = jr_get(body, "system");
+    bool is_assistant = false;
     json_writer w;
     smoe_err err;
     if (jr_kind(messages) != JSON_KIND_ARRAY || jr_len(messages) == 0) {
@@ -324,18 +332,18 @@ bool anthropic_messages(const json_value *body, buf *out, http_error *error)
     }
     jw_init(&w, out);
     jw_begin_array(&w);
-    if (!put_system(&w, jr_get(body, "system"), error)) {
+    if (!jr_is_null(system) && !put_system_message(&w, system, "system", error)) {
         return false;
     }
     for (size_t i = 0; i < jr_len(messages); i++) {
-        if (!put_message(&w, jr_at(messages, i), i, &is_user, error)) {
+        if (!put_message(&w, jr_at(messages, i), i, &is_assistant, error)) {
             return false;
         }
     }
-    if (!is_user) {
+    if (is_assistant) {
         return http_refuse(error, HTTP_BAD_REQUEST, "messages",
-                           "the last message must be of the user: an answer that the assistant "
-                           "has begun cannot be continued here");
+                           "the last message must not be of the assistant: an answer that has "
+                           "begun cannot be continued here");
     }
     jw_end_array(&w);
     return field_made(jw_finish(&w, &err), &err, error);

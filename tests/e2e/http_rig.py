@@ -1,6 +1,7 @@
 """http_rig: smoe http over the model that ships or over a fake engine, and plain HTTP to it."""
 
 import http.client
+import importlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -183,3 +185,28 @@ def tool_server(text):
     model = shatter(folder, name="tools").stem
     ids = json.loads(must_run(SMOE, "tokens", model, "-", "--json", input=text).stdout)["ids"]
     return FakeServer("say " + ",".join(map(str, ids)), model=model)
+
+
+def python_package(name):
+    """The module and "", or None and a sentence why it is not there. It comes from PyPI into a
+    folder of the build, once."""
+    folder = BUILD / f"{name}-sdk"
+    try:
+        if not (folder / name).exists():
+            done = subprocess.run(
+                [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), name],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            if done.returncode:
+                return None, f"the {name} package cannot be installed here: {done.stdout[-200:]}"
+        sys.path.insert(0, str(folder))
+        return importlib.import_module(name), ""
+    except ImportError as error:
+        return None, f"the {name} package does not load here: {error}"
+    except (OSError, subprocess.SubprocessError) as failure:
+        return None, f"the {name} package cannot be installed here: {failure}"
+
+
+def named_events(text):
+    """[(name, data), ...] of SSE events that have names."""
+    found = re.findall(r"event: (\S+)\ndata: (.*)\n\n", text)
+    return [(name, json.loads(data)) for name, data in found]

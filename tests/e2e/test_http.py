@@ -10,7 +10,8 @@ import time
 import unittest
 
 from harness import SMOE, TINY, WORK, main, must_run, run, shatter
-from http_rig import CHAT, TOOLS, FakeServer, Server, events, read_until, tool_server
+from http_rig import (CHAT, TOOLS, FakeServer, Server, events, named_events, read_until,
+                      tool_server)
 
 PARIS = "The capital of France is Paris."
 QUESTION = "What is the capital of France?"
@@ -213,12 +214,6 @@ class Completions(WithServer):
     def test_embeddings(self):
         reply = self.server.post("/v1/embeddings", {"input": "x"})
         self.assertEqual((reply.status, reply.json()["error"]["code"]), (501, "not_implemented"))
-
-
-def named_events(text):
-    """[(name, data), ...] of SSE events that have names."""
-    found = re.findall(r"event: (\S+)\ndata: (.*)\n\n", text)
-    return [(name, json.loads(data)) for name, data in found]
 
 
 class Responses(WithServer):

@@ -4,38 +4,16 @@
 The package comes from PyPI into a folder of the build, once; where that fails every case is
 skipped, and says so. tests/e2e/test_http.py has the same exchanges as raw HTTP."""
 
-import subprocess
-import sys
 import unittest
 
-from harness import BUILD, main
-from http_rig import TOOLS, FakeServer, Server, tool_server
+from harness import main
+from http_rig import TOOLS, FakeServer, Server, python_package, tool_server
 
-FOLDER = BUILD / "openai-sdk"
 QUESTION = "What is the capital of France?"
 PARIS = "The capital of France is Paris."
 
 
-def find_package():
-    """The module, or a sentence why it is not there."""
-    if not (FOLDER / "openai").exists():
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(FOLDER), "openai"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-        if done.returncode:
-            return None, "the openai package cannot be installed here: " + done.stdout[-200:]
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import openai
-    except ImportError as error:
-        return None, f"the openai package does not load here: {error}"
-    return openai, ""
-
-
-try:
-    OPENAI, REASON = find_package()
-except (OSError, subprocess.SubprocessError) as failure:
-    OPENAI, REASON = None, f"the openai package cannot be installed here: {failure}"
+OPENAI, REASON = python_package("openai")
 
 
 @unittest.skipIf(OPENAI is None, REASON)
