@@ -20,6 +20,7 @@ void http_answer_fini(http_answer *a)
         buf_fini(&a->calls[i].arguments);
     }
     mem_free(a->calls);
+    mem_free(a->logprobs);
 }
 
 static smoe_status begin_call(http_answer *a, slice name, smoe_err *err)
@@ -35,6 +36,21 @@ static smoe_status begin_call(http_answer *a, slice name, smoe_err *err)
     return buf_append_slice(&call->name, name, err);
 }
 
+static smoe_status add_logprobs(http_answer *a, const smoe_logprobs *logprobs, smoe_err *err)
+{
+    size_t n = a->n_logprobs;
+    if ((n & (n - 1)) == 0) { /* full: the room is a power of two */
+        size_t room = n > 0 ? 2 * n : 1;
+        smoe_logprobs *grown = mem_realloc(a->logprobs, room * sizeof *grown);
+        if (grown == NULL) {
+            return err_nomem(err, "log-probabilities", room * sizeof *grown);
+        }
+        a->logprobs = grown;
+    }
+    a->logprobs[a->n_logprobs++] = *logprobs;
+    return SMOE_OK;
+}
+
 smoe_status http_answer_add(http_answer *a, const http_event *event, smoe_err *err)
 {
     switch (event->kind) {
@@ -48,6 +64,8 @@ smoe_status http_answer_add(http_answer *a, const http_event *event, smoe_err *e
         return a->n_calls > 0
                    ? buf_append_slice(&a->calls[a->n_calls - 1].arguments, event->text, err)
                    : SMOE_OK;
+    case HTTP_EVENT_LOGPROBS:
+        return add_logprobs(a, event->logprobs, err);
     case HTTP_EVENT_END:
         a->end = *event->end;
         return SMOE_OK;

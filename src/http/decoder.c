@@ -57,7 +57,7 @@ static void push(decoder *d, const char *text, size_t n_bytes)
     }
 }
 
-void decoder_token(decoder *d, int32_t id)
+void decoder_token(decoder *d, int32_t id, const smoe_logprobs *logprobs)
 {
     char small[1024];
     const char *bytes;
@@ -65,6 +65,9 @@ void decoder_token(decoder *d, int32_t id)
     smoe_err err;
     d->n_tokens++;
     d->n_reasoning += reply_parser_is_reasoning(&d->parser);
+    if (logprobs != NULL && !reply_parser_is_reasoning(&d->parser)) {
+        job_put_logprobs(d->job, logprobs);
+    }
     smoe_tokenizer_bytes(d->detok.tok, id, &bytes, &n_bytes, NULL);
     size_t need = 3 * n_bytes + 16;
     if (need <= sizeof small) {

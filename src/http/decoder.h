@@ -19,7 +19,8 @@ typedef struct decoder {
 /* j is borrowed; its format, request and ids are read. */
 void decoder_init(decoder *d, job *j);
 void decoder_fini(decoder *d);
-void decoder_token(decoder *d, int32_t id);
+/* logprobs: NULL where none were asked for. */
+void decoder_token(decoder *d, int32_t id, const smoe_logprobs *logprobs);
 void decoder_finish(decoder *d); /* the tokens are over: passes on what was held back */
 bool decoder_stopped(const decoder *d); /* at a stop string */
 /* At a stop string, or after the only call that may be made: no more tokens are wanted. */

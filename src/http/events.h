@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 #include "http/error.h"
+#include "smoe/logprobs.h"
+#include "smoe/tokenizer.h"
 
 enum http_event_kind {
     HTTP_EVENT_BEGIN,      /* the first one of a streamed reply; made by its connection */
@@ -17,6 +19,7 @@ enum http_event_kind {
                               in tokens of the new suffix, both 0 while it waits for its turn */
     HTTP_EVENT_REASONING,  /* text */
     HTTP_EVENT_CONTENT,    /* text */
+    HTTP_EVENT_LOGPROBS,   /* logprobs, of the next token outside reasoning; its text comes later */
     HTTP_EVENT_TOOL_BEGIN, /* text = the function's name; index counts a reply's calls from 0 */
     HTTP_EVENT_TOOL_INPUT, /* text = a piece of its arguments, which together are one JSON object */
     HTTP_EVENT_TOOL_END,
@@ -45,6 +48,7 @@ typedef struct http_event {
     slice text; /* borrowed until the next event is asked for */
     uint32_t index;
     uint64_t done, total;
+    const smoe_logprobs *logprobs; /* borrowed as text is */
     const http_end *end;
     const http_error *error;
 } http_event;
@@ -55,6 +59,7 @@ typedef struct http_reply {
     int64_t created;       /* Unix time */
     const char *model;     /* name of the model that answers */
     const char *lineage;
+    const smoe_tokenizer *tokenizer; /* of that model, for the texts of logprobs */
     uint64_t n_prompt;     /* tokens */
     uint32_t n_ctx;
 } http_reply;
@@ -68,12 +73,14 @@ typedef struct http_answer {
     buf content, reasoning;
     http_tool_call *calls; /* owned */
     size_t n_calls;
+    smoe_logprobs *logprobs; /* owned */
+    size_t n_logprobs;
     http_end end;
 } http_answer;
 
 void http_answer_init(http_answer *a);
 void http_answer_fini(http_answer *a);
-/* Takes CONTENT, REASONING, tool events and END; the others are nothing to it. */
+/* Takes CONTENT, REASONING, LOGPROBS, tool events and END; the others are nothing to it. */
 smoe_status http_answer_add(http_answer *a, const http_event *event, smoe_err *err);
 
 #endif

@@ -169,25 +169,34 @@ static bool answer_made(exchange *x, smoe_status status, const smoe_err *err)
 
 /* ---- what the engine is asked ---- */
 
-static size_t add_number(char *text, size_t size, size_t n, bool has, char key, double value)
+static void make_overrides(const http_request *r, char *text, size_t size)
 {
-    int written = has ? snprintf(text + n, size - n, "%c=%.9g ", key, value) : 0;
-    return n + (size_t)written;
-}
-
-static void make_overrides(const http_sampling *s, char *text, size_t size)
-{
+    const http_sampling *s = &r->sampling;
+    const struct {
+        const char *key;
+        bool has;
+        double value;
+    } numbers[] = {
+        {"t", s->has_temperature, s->temperature},
+        {"p", s->has_top_p, s->top_p},
+        {"k", s->has_top_k, s->top_k},
+        {"r", s->has_rep_penalty, s->rep_penalty},
+        {"min_p", s->has_min_p, s->min_p},
+        {"presence_penalty", s->has_presence_penalty, s->presence_penalty},
+        {"frequency_penalty", s->has_frequency_penalty, s->frequency_penalty},
+        {"logprobs", r->has_logprobs, r->n_top_logprobs},
+    };
     size_t n = 0;
     *text = '\0';
-    n = add_number(text, size, n, s->has_temperature, 't', s->temperature);
-    n = add_number(text, size, n, s->has_top_p, 'p', s->top_p);
-    n = add_number(text, size, n, s->has_top_k, 'k', s->top_k);
-    n = add_number(text, size, n, s->has_rep_penalty, 'r', s->rep_penalty);
-    if (s->has_seed) {
-        snprintf(text + n, size - n, "s=%llu ", (unsigned long long)s->seed);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].has) {
+            n += (size_t)snprintf(text + n, size - n, "%s%s=%.9g", n > 0 ? " " : "",
+                                  numbers[i].key, numbers[i].value);
+        }
     }
-    n = strlen(text);
-    text[n > 0 ? n - 1 : 0] = '\0';
+    if (s->has_seed) { /* as a double it would lose its last digits */
+        snprintf(text + n, size - n, "%ss=%llu", n > 0 ? " " : "", (unsigned long long)s->seed);
+    }
 }
 
 static bool take_ids(job *j, http_error *error)
@@ -278,11 +287,13 @@ static bool prepare(exchange *x, http_error *error)
     if (!tokenize(j, error) || (x->format->count == NULL && !check_length(j, error))) {
         return false;
     }
-    make_overrides(&j->request.sampling, j->overrides, sizeof j->overrides);
+    make_overrides(&j->request, j->overrides, sizeof j->overrides);
     j->deadline_ns =
         options->timeout_s ? x->start_ns + (uint64_t)options->timeout_s * 1000000000u : 0;
     x->reply = (http_reply){.created = (int64_t)time(NULL), .model = j->model->name,
-                            .lineage = j->model->lineage, .n_prompt = j->ids.len,
+                            .lineage = j->model->lineage,
+                            .tokenizer = smoe_chat_format_tokenizer(j->format),
+                            .n_prompt = j->ids.len,
                             .n_ctx = j->model->n_ctx};
     core_make_id(x->core, x->reply.id);
     return true;

@@ -19,6 +19,7 @@ void job_batch_fini(job_batch *b)
 {
     mem_free(b->events);
     mem_free(b->offsets);
+    mem_free(b->logprobs);
     buf_fini(&b->text);
 }
 
@@ -123,6 +124,37 @@ void job_put_text(job *j, enum http_event_kind kind, uint32_t index, slice text)
     pthread_mutex_unlock(&j->lock);
 }
 
+static bool keep_logprobs(job_batch *b, const smoe_logprobs *logprobs)
+{
+    if (b->n_logprobs == b->cap_logprobs) {
+        size_t cap = b->cap_logprobs ? 2 * b->cap_logprobs : 8;
+        smoe_logprobs *grown = mem_realloc(b->logprobs, cap * sizeof *grown);
+        if (grown == NULL) {
+            return false;
+        }
+        b->logprobs = grown;
+        b->cap_logprobs = cap;
+    }
+    b->logprobs[b->n_logprobs++] = *logprobs;
+    return true;
+}
+
+void job_put_logprobs(job *j, const smoe_logprobs *logprobs)
+{
+    pthread_mutex_lock(&j->lock);
+    job_batch *b = &j->pending;
+    if (!j->ended) {
+        if (!batch_grow(b) || !keep_logprobs(b, logprobs)) {
+            fail_for_memory(j);
+        } else {
+            b->offsets[b->n] = b->n_logprobs - 1;
+            b->events[b->n++] = (http_event){.kind = HTTP_EVENT_LOGPROBS};
+        }
+    }
+    pthread_cond_signal(&j->more);
+    pthread_mutex_unlock(&j->lock);
+}
+
 void job_put_progress(job *j, uint64_t done, uint64_t total)
 {
     pthread_mutex_lock(&j->lock);
@@ -169,6 +201,7 @@ void job_take(job *j, unsigned ms, job_batch *batch, bool *ended)
     while (j->pending.n == 0 && !j->ended && wait_until(&j->more, &j->lock, end_ns)) {
     }
     batch->n = 0;
+    batch->n_logprobs = 0;
     buf_clear(&batch->text);
     /* An empty batch without memory would leave the worker without the room for its last event. */
     if (j->pending.n > 0 && batch_grow(batch)) {
@@ -180,7 +213,9 @@ void job_take(job *j, unsigned ms, job_batch *batch, bool *ended)
     pthread_mutex_unlock(&j->lock);
     for (size_t i = 0; i < batch->n; i++) {
         http_event *e = &batch->events[i];
-        if (e->text.len > 0) {
+        if (e->kind == HTTP_EVENT_LOGPROBS) {
+            e->logprobs = &batch->logprobs[batch->offsets[i]];
+        } else if (e->text.len > 0) {
             e->text.data = batch->text.data + batch->offsets[i];
         }
     }

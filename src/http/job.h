@@ -15,9 +15,11 @@
 
 typedef struct job_batch {
     http_event *events; /* texts are filled in by job_take */
-    size_t *offsets;    /* of their texts */
+    size_t *offsets;    /* of their texts, or in logprobs */
     size_t n, cap;
     buf text;
+    smoe_logprobs *logprobs;
+    size_t n_logprobs, cap_logprobs;
 } job_batch;
 
 typedef struct job {
@@ -28,7 +30,7 @@ typedef struct job {
     json_value *variables; /* request.variables, parsed; NULL = none. Owned */
     smoe_ids ids;
     uint32_t max_tokens;
-    char overrides[160];
+    char overrides[320];
     uint64_t deadline_ns;  /* 0 = none */
     /* Of the queue, under its lock. */
     struct job *next;
@@ -53,6 +55,7 @@ void job_release(job *j); /* the last one frees it; NULL is nothing */
 
 /* For the worker. A refused allocation ends the job with an error event, which needs none. */
 void job_put_text(job *j, enum http_event_kind kind, uint32_t index, slice text);
+void job_put_logprobs(job *j, const smoe_logprobs *logprobs);
 void job_put_progress(job *j, uint64_t done, uint64_t total);
 void job_put_end(job *j, const http_end *end);
 void job_put_error(job *j, const http_error *error);

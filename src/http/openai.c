@@ -6,8 +6,8 @@
 /* Of other servers and of older versions of the API; an unknown name that is in neither list is
  * ignored. */
 static const char *const unsupported[] = {
-    "logit_bias", "logprobs", "top_logprobs", "min_p", "presence_penalty", "frequency_penalty",
-    "best_of", "functions", "function_call", "audio", "web_search_options", "min_tokens",
+    "logit_bias", "best_of",
+    "functions", "function_call", "audio", "web_search_options", "min_tokens",
     "ignore_eos", "typical_p", "tfs_z", "mirostat", "dry_multiplier", "xtc_probability",
     "grammar", "json_schema", "guided_json", "guided_regex", "guided_choice", "guided_grammar",
     "logits_processors", "use_beam_search", "length_penalty", "bad_words", "stop_token_ids",
@@ -45,6 +45,11 @@ static bool read_sampling(const json_value *body, http_sampling *s, http_error *
         !field_number(body, "top_p", 0, 1, &s->top_p, &s->has_top_p, error) ||
         !field_number(body, "repetition_penalty", 0.01, 100, &s->rep_penalty, &s->has_rep_penalty,
                       error) ||
+        !field_number(body, "min_p", 0, 1, &s->min_p, &s->has_min_p, error) ||
+        !field_number(body, "presence_penalty", -2, 2, &s->presence_penalty,
+                      &s->has_presence_penalty, error) ||
+        !field_number(body, "frequency_penalty", -2, 2, &s->frequency_penalty,
+                      &s->has_frequency_penalty, error) ||
         !field_int(body, "top_k", -1, INT64_MAX, &k, &s->has_top_k, error) ||
         !field_int(body, "seed", INT64_MIN, INT64_MAX, &seed, &s->has_seed, error)) {
         return false;

@@ -7,6 +7,7 @@
 typedef struct chat_state {
     bool include_usage;   /* a last chunk with the usage */
     bool return_progress; /* chunks with prompt_progress, as llama.cpp sends them */
+    http_answer waiting;  /* its log-probabilities go with the next piece of content */
 } chat_state;
 
 static bool read_format(const json_value *body, http_error *error)
@@ -80,6 +81,18 @@ static bool read_stream_options(const json_value *body, chat_state *state, http_
            field_bool(body, "return_progress", &state->return_progress, error);
 }
 
+static bool read_logprobs(const json_value *body, http_request *request, http_error *error)
+{
+    int64_t n_top = 0;
+    if (!field_bool(body, "logprobs", &request->has_logprobs, error) ||
+        !field_int(body, "top_logprobs", 0, SMOE_MAX_TOP_LOGPROBS, &n_top, NULL, error)) {
+        return false;
+    }
+    request->n_top_logprobs = (uint32_t)n_top;
+    return n_top == 0 || request->has_logprobs ||
+           http_refuse(error, HTTP_BAD_REQUEST, "top_logprobs", "top_logprobs needs logprobs");
+}
+
 static bool read_body(const json_value *body, http_request *request, chat_state *state,
                       http_error *error)
 {
@@ -88,17 +101,27 @@ static bool read_body(const json_value *body, http_request *request, chat_state 
            openai_messages(jr_get(body, "messages"), &request->messages, error) &&
            read_format(body, error) && read_tools(body, request, error) &&
            read_variables(body, request, error) &&
-           read_stream_options(body, state, error);
+           read_logprobs(body, request, error) && read_stream_options(body, state, error);
+}
+
+static void free_state(void *opaque)
+{
+    chat_state *state = opaque;
+    if (state != NULL) {
+        http_answer_fini(&state->waiting);
+        mem_free(state);
+    }
 }
 
 static bool parse(slice text, http_request *request, void **state, http_error *error)
 {
     json_value *body = NULL;
-    *state = mem_calloc(1, sizeof(chat_state));
-    if (*state == NULL) {
+    chat_state *s = *state = mem_calloc(1, sizeof *s);
+    if (s == NULL) {
         return http_refuse(error, HTTP_INTERNAL, NULL, "out of memory");
     }
-    bool ok = fields_parse(text, &body, error) && read_body(body, request, *state, error);
+    http_answer_init(&s->waiting);
+    bool ok = fields_parse(text, &body, error) && read_body(body, request, s, error);
     jr_free(body);
     return ok;
 }
@@ -159,8 +182,10 @@ static void put_delta(json_writer *w, const http_reply *reply, const http_event 
 }
 
 /* One chat.completion.chunk; end: the one with the finish_reason. */
-static smoe_status put_chunk(const http_reply *reply, const http_event *e, buf *out, smoe_err *err)
+static smoe_status put_chunk(chat_state *state, const http_reply *reply, const http_event *e,
+                             buf *out, smoe_err *err)
 {
+    bool takes_logprobs = e->kind == HTTP_EVENT_CONTENT || e->kind == HTTP_EVENT_END;
     json_writer w;
     TRY(openai_sse_begin(out, err));
     jw_init(&w, out);
@@ -172,8 +197,8 @@ static smoe_status put_chunk(const http_reply *reply, const http_event *e, buf *
     jw_int(&w, 0);
     jw_key(&w, "delta");
     put_delta(&w, reply, e);
-    jw_key(&w, "logprobs");
-    jw_null(&w);
+    openai_logprobs(&w, reply, state->waiting.logprobs,
+                    takes_logprobs ? state->waiting.n_logprobs : 0);
     jw_key(&w, "finish_reason");
     if (e->kind == HTTP_EVENT_END) {
         jw_cstr(&w, openai_finish_reason(e->end->fin));
@@ -187,6 +212,10 @@ static smoe_status put_chunk(const http_reply *reply, const http_event *e, buf *
     }
     jw_end_object(&w);
     TRY(jw_finish(&w, err));
+    if (takes_logprobs) {
+        http_answer_fini(&state->waiting);
+        http_answer_init(&state->waiting);
+    }
     return openai_sse_end(out, err);
 }
 
@@ -220,23 +249,25 @@ static smoe_status put_side_chunk(const http_reply *reply, const http_event *e, 
 static smoe_status stream(void *opaque, const http_reply *reply, const http_event *e, buf *out,
                           smoe_err *err)
 {
-    const chat_state *state = opaque;
+    chat_state *state = opaque;
     switch (e->kind) {
     case HTTP_EVENT_WAITING:
         return state->return_progress && e->total > 0 ? put_side_chunk(reply, e, out, err)
                                                       : openai_sse_waiting(e, out, err);
     case HTTP_EVENT_TOOL_END:
         return SMOE_OK;
+    case HTTP_EVENT_LOGPROBS:
+        return http_answer_add(&state->waiting, e, err);
     case HTTP_EVENT_ERROR:
         return openai_sse_error(e->error, out, err);
     case HTTP_EVENT_END:
-        TRY(put_chunk(reply, e, out, err));
+        TRY(put_chunk(state, reply, e, out, err));
         if (state->include_usage) {
             TRY(put_side_chunk(reply, e, out, err));
         }
         return buf_puts(out, "data: [DONE]\n\n", err);
     default:
-        return put_chunk(reply, e, out, err);
+        return put_chunk(state, reply, e, out, err);
     }
 }
 
@@ -291,8 +322,7 @@ static smoe_status whole(void *state, const http_reply *reply, const http_answer
     jw_key(&w, "index");
     jw_int(&w, 0);
     put_message(&w, reply, answer);
-    jw_key(&w, "logprobs");
-    jw_null(&w);
+    openai_logprobs(&w, reply, answer->logprobs, answer->n_logprobs);
     jw_key(&w, "finish_reason");
     jw_cstr(&w, openai_finish_reason(answer->end.fin));
     jw_end_object(&w);
@@ -306,7 +336,7 @@ static smoe_status whole(void *state, const http_reply *reply, const http_answer
 const http_format openai_chat_format = {
     .path = "/v1/chat/completions",
     .parse = parse,
-    .free_state = mem_free,
+    .free_state = free_state,
     .stream = stream,
     .whole = whole,
     .error = openai_error,

@@ -44,7 +44,7 @@ static bool read_prompt(const json_value *prompt, http_request *request, http_er
 
 static bool parse(slice text, http_request *request, void **opaque, http_error *error)
 {
-    static const char *const unsupported[] = {"suffix", "echo", NULL};
+    static const char *const unsupported[] = {"suffix", "echo", "logprobs", NULL};
     json_value *body = NULL;
     completion_state *state = *opaque = mem_calloc(1, sizeof *state);
     if (state == NULL) {

@@ -362,6 +362,8 @@ static smoe_status stream(void *opaque, const http_reply *reply, const http_even
         return add_text(s, reply, ITEM_REASONING, e->text, out, err);
     case HTTP_EVENT_CONTENT:
         return add_text(s, reply, ITEM_MESSAGE, e->text, out, err);
+    case HTTP_EVENT_LOGPROBS: /* never asked for */
+        return SMOE_OK;
     case HTTP_EVENT_TOOL_BEGIN:
         TRY(close_item(s, reply, out, err));
         return open_item(s, reply, ITEM_CALL, e->text, out, err);

@@ -8,7 +8,7 @@ enum { PARAM_BYTES = 64, TEXT_MAX_BYTES = 256 << 20 };
 
 /* Of these the server would have to remember something, or do it later. */
 static const char *const unsupported[] = {"previous_response_id", "conversation", "background",
-                                          "prompt", "max_tool_calls", NULL};
+                                          "prompt", "max_tool_calls", "top_logprobs", NULL};
 
 static slice text_of(const json_value *object, const char *key)
 {

@@ -13,8 +13,9 @@ enum { HTTP_MAX_STOPS = 16 };
 
 /* Only what the client said: the engine's own defaults hold for the rest. */
 typedef struct http_sampling {
-    bool has_temperature, has_top_p, has_top_k, has_rep_penalty, has_seed;
-    double temperature, top_p, rep_penalty;
+    bool has_temperature, has_top_p, has_top_k, has_rep_penalty, has_seed, has_min_p,
+        has_presence_penalty, has_frequency_penalty;
+    double temperature, top_p, rep_penalty, min_p, presence_penalty, frequency_penalty;
     uint32_t top_k;
     uint64_t seed;
 } http_sampling;
@@ -35,6 +36,8 @@ typedef struct http_request {
     size_t n_stops;
     bool has_tools;          /* tool calls in the reply become events */
     bool one_tool_call;      /* the reply ends after the first */
+    bool has_logprobs;       /* LOGPROBS events come, with n_top_logprobs of the likeliest tokens */
+    uint32_t n_top_logprobs; /* 0 .. SMOE_MAX_TOP_LOGPROBS */
     bool stream;
 } http_request;
 

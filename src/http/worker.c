@@ -113,6 +113,7 @@ typedef struct run {
     worker *w;
     job *job;
     decoder decoder;
+    int32_t held;       /* a token whose log-probabilities are to come; -1 = none */
     uint64_t cancel_ns; /* when CANCEL was sent; 0 = not */
     bool timed_out;
 } run;
@@ -194,6 +195,14 @@ static void refused(run *r, const smoe_reply *reply)
     job_put_error(r->job, &error);
 }
 
+static void decode_held(run *r, const smoe_logprobs *logprobs)
+{
+    if (r->held >= 0 && r->cancel_ns == 0) {
+        decoder_token(&r->decoder, r->held, logprobs);
+    }
+    r->held = -1;
+}
+
 static void on_token(run *r, int32_t id)
 {
     job *j = r->job;
@@ -206,7 +215,12 @@ static void on_token(run *r, int32_t id)
                   j->first_ns == 0 ? 0 : now_ns - j->last_ns);
     j->first_ns = j->first_ns != 0 ? j->first_ns : now_ns;
     j->last_ns = now_ns;
-    decoder_token(&r->decoder, id);
+    decode_held(r, NULL);
+    if (j->request.has_logprobs) {
+        r->held = id;
+    } else {
+        decoder_token(&r->decoder, id, NULL);
+    }
 }
 
 /* Until the engine has said its last word about it. SMOE_CHILD: it died, or was ended. */
@@ -228,13 +242,16 @@ static smoe_status converse(run *r, smoe_err *err)
             job_put_progress(r->job, reply.done, reply.total);
             break;
         case SMOE_REPLY_DONE:
+            decode_held(r, NULL);
             metrics_done(r->w->metrics, &reply);
             finish(r, &reply);
             return SMOE_OK;
         case SMOE_REPLY_ERROR:
             refused(r, &reply);
             return SMOE_OK;
-        case SMOE_REPLY_LOGPROBS: /* none are asked for */
+        case SMOE_REPLY_LOGPROBS:
+            decode_held(r, &reply.logprobs);
+            break;
         case SMOE_REPLY_TIMEOUT:
             break;
         }
@@ -251,7 +268,7 @@ static void unavailable(job *j, const smoe_err *err)
 static void run_job(worker *w, job *j)
 {
     smoe_err err = {0};
-    run r = {.w = w, .job = j};
+    run r = {.w = w, .job = j, .held = -1};
     j->begun_ns = clock_ns();
     if (atomic_load(&j->cancelled)) {
         job_put_end(j, &(http_end){.fin = HTTP_FIN_CANCELLED});

@@ -100,6 +100,32 @@ class Chat(WithServer):
                    for _ in range(3)}
         self.assertEqual(len(answers), 1)
 
+    def test_penalties(self):
+        def ask(**fields):
+            return self.server.ask("Hello!", **fields)
+
+        self.assertEqual(ask(min_p=1, temperature=1.9), ask())
+        again = ask(frequency_penalty=2, presence_penalty=2, max_tokens=200)
+        self.assertNotEqual(again, "")
+
+    def test_logprobs(self):
+        whole = self.server.chat(QUESTION, logprobs=True, top_logprobs=3).json()["choices"][0]
+        content = whole["logprobs"]["content"]
+        self.assertEqual("".join(t["token"] for t in content), PARIS)
+        for token in content:
+            self.assertLessEqual(token["logprob"], 0)
+            self.assertEqual(bytes(token["bytes"]).decode(), token["token"])
+            self.assertEqual(len(token["top_logprobs"]), 3)
+            self.assertEqual(token["top_logprobs"][0]["token"], token["token"])
+        chunks = events(self.server.chat(QUESTION, logprobs=True, top_logprobs=3,
+                                         stream=True).text)
+        pieces = [c["choices"][0]["logprobs"] for c in chunks]
+        self.assertEqual([t for p in pieces if p for t in p["content"]], content)
+        tokens = self.server.chat("How is Tokyo written in Japanese?", logprobs=True).json()
+        tokens = tokens["choices"][0]
+        data = b"".join(bytes(t["bytes"]) for t in tokens["logprobs"]["content"])
+        self.assertEqual(data.decode(), tokens["message"]["content"])
+
     def test_harmless_fields(self):
         self.assertEqual(self.server.ask(
             QUESTION, user="me", metadata={"a": "b"}, store=False, n=1, logprobs=False,
@@ -207,7 +233,7 @@ class Completions(WithServer):
             reply = self.complete(prompt)
             found = (reply.status, reply.json()["error"]["param"])
             self.assertEqual(found, (400, "prompt"), prompt)
-        for name in ("suffix", "echo", "best_of", "logprobs"):
+        for name in ("suffix", "echo", "best_of", "logprobs", "logit_bias"):
             reply = self.complete("x", **{name: 3})
             self.assertEqual((reply.status, reply.json()["error"]["param"]), (400, name))
 
@@ -358,9 +384,9 @@ class Refusals(WithServer):
         for name, value in (
                 ("temperature", "hot"), ("temperature", -1), ("top_p", 2), ("top_k", 1.5),
                 ("n", 2), ("max_tokens", 0), ("stop", [""]), ("stop", 5), ("stop", ["x"] * 17),
-                ("stream", 1), ("seed", "x"), ("repetition_penalty", 0), ("logprobs", True),
-                ("top_logprobs", 3), ("min_p", 0.1), ("presence_penalty", 1),
-                ("frequency_penalty", 0.5), ("logit_bias", {"5": 1}), ("model", 5),
+                ("stream", 1), ("seed", "x"), ("repetition_penalty", 0), ("logprobs", 1),
+                ("top_logprobs", 3), ("top_logprobs", 21), ("min_p", 2), ("presence_penalty", 3),
+                ("frequency_penalty", "x"), ("logit_bias", {"5": 1}), ("model", 5),
                 ("response_format", {"type": "json_schema"}), ("stream_options", 1),
                 ("chat_template_kwargs", 3)):
             self.refused(self.with_fields(**{name: value}), 400, name)
@@ -469,10 +495,16 @@ class Life(unittest.TestCase):
                 self.assertLess(server.wait_to_hear("CANCEL") - left, 1)
 
     def test_disconnect_while_waiting(self):
-        with FakeServer("slow 50") as server:
-            first, second = server.open(), server.open()
+        with FakeServer("slow 200") as server:
+            first = server.open()
             read_until(first, rb'"content":"[^"]')
+            second = server.open()
+            while server.get("/health").json()["waiting"] == 0:
+                time.sleep(0.01)
             second.close()
+            while server.get("/health").json()["waiting"] == 1:
+                time.sleep(0.01)
+            server.set_mode("say 66")
             read_until(first, rb"\[DONE\]")
             first.close()
             self.assertEqual(server.chat("Hello!").status, 200)

@@ -28,7 +28,7 @@ PUBLIC = {
     "status.h": set(ALLOWED),
     "engine.h": {"engine", "serve", "bench"},
     "tokenizer.h": {"tokenizer", "shatter", "chat", "http", "reply"},
-    "logprobs.h": {"engine", "wire"},
+    "logprobs.h": {"engine", "wire", "http"},
     "protocol.h": {"wire", "client", "serve", "chat", "http"},
 }
 

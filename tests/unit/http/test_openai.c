@@ -85,7 +85,7 @@ static void test_sampling(void **unused)
 static void test_refusals(void **unused)
 {
     (void)unused;
-    assert_false(parse("{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"min_p\":0.5}"));
+    assert_false(parse("{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"min_p\":1.5}"));
     assert_string_equal(error.param, "min_p");
     assert_int_equal(error.kind, HTTP_BAD_REQUEST);
     assert_false(parse(MESSAGES("{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}")));
