@@ -3,6 +3,7 @@
 
 import json
 import re
+import resource
 import shutil
 import socket
 import threading
@@ -595,6 +596,81 @@ class Life(unittest.TestCase):
             while slow.recv(1000):  # hung up on, perhaps after a 408
                 pass
             slow.close()
+
+    def test_clients_that_trickle(self):
+        """More of them than there may be connections: they are hung up on, and others answered."""
+        with FakeServer("say 66", "--max-connections", "20", "--client-timeout", "1") as server:
+            stop = threading.Event()
+            sockets = []
+            for i in range(40):
+                s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+                s.sendall((b"GET /health HTTP/1.1\r\nX-Slow: ", b"POST %s HTTP/1.1\r\nHost: "
+                           b"localhost\r\nContent-Length: 1000\r\n\r\n{" % CHAT.encode())[i % 2])
+                sockets.append(s)
+
+            def trickle():
+                while not stop.wait(0.1):
+                    for s in sockets:
+                        try:
+                            s.send(b"x")
+                        except OSError:
+                            pass
+
+            thread = threading.Thread(target=trickle)
+            thread.start()
+            for _ in range(3):
+                self.assertEqual(server.chat_in_the_end().status, 200)
+            stop.set()
+            thread.join()
+            for s in sockets:
+                s.close()
+
+    def test_a_thousand_connections(self):
+        with FakeServer("say 66", "--max-connections", "50", "--client-timeout", "1") as server:
+            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            sockets = []
+            for _ in range(min(1000, limit - 100)):
+                s = socket.socket()
+                s.setblocking(False)
+                s.connect_ex(("127.0.0.1", server.port))
+                sockets.append(s)
+            self.assertEqual(server.chat_in_the_end().status, 200)
+            for s in sockets:
+                s.close()
+            self.assertEqual(server.chat_in_the_end().status, 200)
+
+    def test_headers_that_lie(self):
+        with FakeServer("say 66") as server:
+            for head in (b"Content-Length: -5", b"Content-Length: 99999999999999999999999",
+                         b"Content-Length: 5\r\nContent-Length: 6", b"Transfer-Encoding: gzip",
+                         b"Transfer-Encoding: chunked\r\nContent-Length: 3",
+                         b"X: a\rSet-Cookie: b", b"X: \x00", b"Host: a\r\nHost: b"):
+                s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+                s.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\nzz\r\n0\r\n\r\n"
+                          % (CHAT.encode(), head))
+                s.shutdown(socket.SHUT_WR)
+                reply = b""
+                try:
+                    while more := s.recv(65536):
+                        reply += more
+                except ConnectionError:
+                    pass
+                s.close()
+                self.assertNotIn(b"\r\nSet-Cookie", reply)
+                self.assertNotIn(b" 200 ", reply)
+            self.assertEqual(server.chat("Hello!").status, 200)
+
+    def test_chunks_without_end(self):
+        with FakeServer("say 66", "--max-body", "64K") as server:
+            s = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            s.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                      % CHAT.encode())
+            chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+            with self.assertRaises(OSError):  # hung up on, after a few of them
+                for _ in range(10000):
+                    s.sendall(chunk)
+            s.close()
+            self.assertEqual(server.chat("Hello!").status, 200)
 
     def test_drain(self):
         server = FakeServer("slow 50")
