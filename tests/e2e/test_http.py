@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from harness import SMOE, TINY, WORK, main, must_run, run, shatter
+from harness import SMOE, SOURCE, TINY, WORK, main, must_run, run, shatter
 from http_rig import (CHAT, TOOLS, FakeServer, Server, events, named_events, read_until,
                       tool_server)
 
@@ -241,6 +241,19 @@ class Completions(WithServer):
     def test_embeddings(self):
         reply = self.server.post("/v1/embeddings", {"input": "x"})
         self.assertEqual((reply.status, reply.json()["error"]["code"]), (501, "not_implemented"))
+
+
+class Readme(WithServer):
+    flags = ["--log", "none"]
+
+    @unittest.skipUnless(shutil.which("curl"), "there is no curl here")
+    def test_commands(self):
+        text = (SOURCE / "README.md").read_text(encoding="utf-8")
+        commands = re.findall(r"^\$ (curl .*)\n(.*)$", text, re.M)
+        self.assertGreater(len(commands), 1)
+        for command, output in commands:
+            command = command.replace(":8080/", f":{self.server.port}/")
+            self.assertEqual(must_run("sh", "-c", command).stdout.strip(), output)
 
 
 class Responses(WithServer):
