@@ -412,6 +412,8 @@ static smoe_status stream(void *opaque, const http_reply *reply, const http_even
         return put_delta(state, "input_json_delta", "partial_json", e->text, out, err);
     case HTTP_EVENT_TOOL_END:
         return close_block(state, out, err);
+    case HTTP_EVENT_LOGPROBS: /* this API has none */
+        return SMOE_OK;
     case HTTP_EVENT_END:
         return put_end(state, e->end, out, err);
     case HTTP_EVENT_ERROR:
