@@ -8,11 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    TILE_ROWS = 32,       /* enough to share a load, few enough for the L2 cache */
-    SCORE_POSITIONS = 64, /* of one call: the pace at which values are asked for */
-    CACHE_LINE = 64,
-};
+enum { TILE_ROWS = 32 }; /* enough to share a load, few enough for the L2 cache */
 
 /* Query positions of a tile: a power of two, so that no tile crosses the end of a block. */
 static uint32_t tile_tokens(uint32_t n_group)
@@ -133,33 +129,18 @@ static void set_queries(const attention_job *job, const queries *q, size_t to, s
     }
 }
 
-/* Asks for n_bytes from p on. */
-static void prefetch(const uint8_t *p, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i += CACHE_LINE) {
-        __builtin_prefetch(p + i);
-    }
-}
-
-/* Scores of n_rows queries over positions [first, first + n). Meanwhile their values are asked for:
- * the kernels that read them next go back and forth, which hardware does not see through. */
+/* Scores of n_rows queries over positions [first, first + n). */
 static void block_scores(const attention_job *job, const queries *q, uint32_t n_rows,
                          uint32_t kv_head, uint32_t first, uint32_t n, float *scores)
 {
     const kv_cache *kv = job->kv;
-    for (uint32_t p = 0; p < n; p += SCORE_POSITIONS) {
-        size_t at = kv_cache_at(kv, job->layer, kv_head, first + p);
-        uint32_t left = n - p < SCORE_POSITIONS ? n - p : SCORE_POSITIONS;
-        int64_t d = kv->n_embd_head, n_panels = (left + KV_PANEL - 1) / KV_PANEL;
-        prefetch(kv->v + at, left * kv->row_bytes);
-        if (kv->type == DTYPE_Q8_0) {
-            attn_q8_query x = {q->levels, q->scales};
-            job->c->panel->attn_q8_scores(kv->k + at, x, n_rows, d, n_panels, scores + p,
-                                          ATTENTION_BLOCK);
-        } else {
-            job->c->k->attn_scores(kv->type, kv->k + at, q->x, n_rows, d, n_panels, scores + p,
-                                   ATTENTION_BLOCK);
-        }
+    const uint8_t *keys = kv->k + kv_cache_at(kv, job->layer, kv_head, first);
+    int64_t d = kv->n_embd_head, n_panels = (n + KV_PANEL - 1) / KV_PANEL;
+    if (kv->type == DTYPE_Q8_0) {
+        attn_q8_query x = {q->levels, q->scales};
+        job->c->panel->attn_q8_scores(keys, x, n_rows, d, n_panels, scores, ATTENTION_BLOCK);
+    } else {
+        job->c->k->attn_scores(kv->type, keys, q->x, n_rows, d, n_panels, scores, ATTENTION_BLOCK);
     }
 }
 
@@ -210,6 +191,9 @@ static void one_block(const attention_job *job, const queries *q, uint32_t kv_he
     for (uint32_t r = 0; r < n_rows; r++) {
         uint32_t seen = n_first + r / n_group, n = seen < n_last ? seen : n_last;
         p.max[r] = k->vec_max(scores + (size_t)r * ATTENTION_BLOCK, n);
+    }
+    for (uint32_t r = 0; r < n_rows; r++) { /* a loop of its own: no row waits for its maximum */
+        uint32_t seen = n_first + r / n_group, n = seen < n_last ? seen : n_last;
         p.sum[r] = k->vec_exp_sub_max(scores + (size_t)r * ATTENTION_BLOCK, n, p.max[r]);
     }
     (job->kv->type == DTYPE_Q8_0 ? q8_values : plain_values)(job, values, n_tokens, n_first, n_last,

@@ -26,7 +26,7 @@ ATTN_INLINE v16 load_plain(dtype type, const uint8_t *p)
 /* ---- keys ---- */
 
 /* n_rows (a constant) queries times the keys of TILE_STRIPES blocks, of which `left` exist; the
- * missing repeat the first. The blocks after them are asked for now. */
+ * missing repeat the first. */
 ATTN_INLINE void scores_tile(int n_rows, dtype type, const uint8_t *blocks, int64_t left,
                              const float *q, int64_t d, float *scores, int64_t stride)
 {
@@ -47,7 +47,7 @@ ATTN_INLINE void scores_tile(int n_rows, dtype type, const uint8_t *blocks, int6
         ATTN_UNROLL
         for (int s = 0; s < TILE_STRIPES; s++) {
             key[s] = load_plain(type, keys[s]);
-            __builtin_prefetch(keys[s] + TILE_STRIPES * block_bytes);
+            __builtin_prefetch(keys[s] + ATTN_AHEAD / LANES * block_bytes);
             keys[s] += lane_bytes;
         }
         ATTN_UNROLL
@@ -119,8 +119,7 @@ ATTN_INLINE v16 value_slice(dtype type, const uint8_t *p, int64_t m)
                              : load_n((const float *)(const void *)p, m);
 }
 
-/* n_rows (a constant) queries with weights p, at n positions; of VALUE_DIMS dimensions m exist. The
- * rows of the next run are asked for now. */
+/* n_rows (a constant) queries with weights p, at n positions; of VALUE_DIMS dimensions m exist. */
 ATTN_INLINE void values_tile(int n_rows, dtype type, const uint8_t *values, size_t row_bytes,
                              const float *p, int64_t stride, int64_t n, float *out, int64_t d,
                              int64_t m)
@@ -137,7 +136,7 @@ ATTN_INLINE void values_tile(int n_rows, dtype type, const uint8_t *values, size
     }
     for (int64_t j = 0; j < n; j++, values += row_bytes) {
         v16 value[TILE_STRIPES];
-        __builtin_prefetch(values + VALUE_POSITIONS * row_bytes);
+        __builtin_prefetch(values + ATTN_AHEAD * row_bytes);
         ATTN_UNROLL
         for (int s = 0; s < TILE_STRIPES; s++) {
             value[s] = value_slice(type, values + (size_t)(s * LANES) * plain_bytes(type),

@@ -3,14 +3,12 @@
  * The one idea: keys and values are panels, whose rows are positions and dimensions, and queries
  * and weights are 16-bit activations. Bytes become pairs of 16 bits in registers, and one multiply
  * of pairs serves 16 lanes. */
+#include "quant/attn_ahead.h"
 #include "quant/attn_q8.h"
 #include "quant/attn_q8_levels.h"
 
 /* Rows of a tile; TILE_PANELS panels wide. */
-enum {
-    Q8_ROWS = TILE_PANELS == 2 ? 8 : 4,
-    Q8_AHEAD = 4, /* panels of keys that are asked for ahead; a block's last ask for the next */
-};
+enum { Q8_ROWS = TILE_PANELS == 2 ? 8 : 4 };
 
 /* Keeps a compiler from making one address per row and step, and spilling them all. */
 #define Q8_OPAQUE(pointer) __asm__("" : "+r"(pointer))
@@ -51,6 +49,13 @@ INLINE void q8_dots(int n_rows, int n_quads, const uint8_t *const panels[TILE_PA
                 }
             }
         }
+    }
+}
+
+INLINE void q8_prefetch(const uint8_t *p, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i += ATTN_LINE) {
+        __builtin_prefetch(p + i);
     }
 }
 
@@ -113,14 +118,10 @@ static void attn_q8_scores(const void *keys, attn_q8_query q, int64_t n_rows, in
 {
     const size_t panel_bytes = (size_t)(d / ATTN_Q8_DIMS) * ATTN_Q8_TILE_BYTES;
 
-    /* Two panels by turns is a pattern that hardware does not see through; an address past the keys
-     * does nothing. */
     for (int64_t i = 0; i < n_tiles; i += TILE_PANELS) {
         const uint8_t *panel = (const uint8_t *)keys + (size_t)i * panel_bytes;
         int64_t r = 0;
-        for (size_t at = 0; at < TILE_PANELS * panel_bytes; at += 64) {
-            __builtin_prefetch(panel + Q8_AHEAD * panel_bytes + at);
-        }
+        q8_prefetch(panel + ATTN_AHEAD / LANES * panel_bytes, TILE_PANELS * panel_bytes);
         for (; r + Q8_ROWS <= n_rows; r += Q8_ROWS) {
             const attn_q8_query some = {q.levels + r * d, q.d + r};
             q8_scores_tile(Q8_ROWS, panel, n_tiles - i, some, d, scores + r * stride + LANES * i,
@@ -144,6 +145,9 @@ INLINE void q8_values_tile(int n_rows, const uint8_t *tiles, size_t tile_stride,
         for (int64_t j = 0; j < n; j += ATTN_Q8_POSITIONS) {
             const uint8_t *tile = tiles + (size_t)(j / ATTN_Q8_POSITIONS) * tile_stride;
             const uint8_t *levels[TILE_PANELS];
+            if (half == 0) {
+                q8_prefetch(tile + ATTN_AHEAD / LANES * tile_stride, ATTN_Q8_TILE_BYTES);
+            }
             for (int p = 0; p < TILE_PANELS; p++) {
                 levels[p] = tile + 32 + 256 * (half + p);
             }

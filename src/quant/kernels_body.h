@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "quant/attn_ahead.h"
 #include "quant/blocks.h"
 #include "quant/kernels_tables.h"
 
