@@ -22,6 +22,8 @@ bench: all
 	$(BUILD)/smoe bench
 bench-kernels: $(BUILD)/build.ninja
 	ninja -C $(BUILD) bench-kernels
+bench-attention: $(BUILD)/build.ninja
+	ninja -C $(BUILD) bench-attention
 bench-tokenizer: $(BUILD)/build.ninja
 	ninja -C $(BUILD) bench/bench-tokenizer
 	$(BUILD)/bench/bench-tokenizer $(FILES)
@@ -39,4 +41,5 @@ $(ASAN)/build.ninja:
 $(TSAN)/build.ninja:
 	meson setup $(TSAN) -Db_sanitize=thread -Db_lundef=false
 
-.PHONY: all model chat test quick asan tsan bench bench-kernels bench-tokenizer install clean
+.PHONY: all model chat test quick asan tsan bench bench-kernels bench-attention bench-tokenizer \
+  install clean
