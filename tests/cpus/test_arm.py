@@ -33,7 +33,7 @@ SET_FLAGS = {
     "panel_neon": ["-O3"],
     "panel_neon_dot": ["-O3", "-march=armv8.2-a+dotprod"],
 }
-PROGRAMS = ["half", "exp", "act", "rows", "quantize", "kernels", "panel"]
+PROGRAMS = ["half", "exp", "act", "rows", "quantize", "kernels", "panel", "attn_q8"]
 WITH_GOLDEN = ["rows", "quantize"]
 PROCESSORS = {  # -cpu: the kernel sets that dispatch must choose there
     "max": "neon neon_dot",
