@@ -5,8 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "http/format.h"
 
 static const http_format *const f = &anthropic_format;
@@ -192,6 +194,32 @@ static void test_refusals(void **unused)
     }
 }
 
+/* Every allocation refused in turn: an error of the server, never a request that lacks a part. */
+static void test_no_memory(void **unused)
+{
+    (void)unused;
+    static const char body[] =
+        "{\"model\":\"m\",\"system\":\"s\",\"stop_sequences\":[\"a\"],\"tools\":[" TOOL "],"
+        "\"messages\":[" USER ",{\"role\":\"assistant\",\"content\":["
+        "{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"thinking\",\"thinking\":\"b\"},"
+        "{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"f\",\"input\":{}}]},"
+        "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"1\","
+        "\"content\":\"r\"},{\"type\":\"text\",\"text\":\"c\"}]}]}";
+    char want[4096];
+    assert_true(parse(body));
+    snprintf(want, sizeof want, "%s %s", request.messages.data, request.variables.data);
+    uint64_t n_refused = 0;
+    for (bool ok = false; !ok; n_refused++) {
+        mem_fail_nth(n_refused + 1);
+        ok = parse(body);
+        mem_fail_nth(0);
+        assert_true(ok || error.kind == HTTP_INTERNAL);
+    }
+    assert_true(n_refused > 5);
+    assert_memory_equal(request.messages.data, want, request.messages.len);
+    assert_string_equal(request.variables.data, want + request.messages.len + 1);
+}
+
 static const http_reply reply = {
     .id = "0123456789abcdef0123456789abcdef", .created = 5, .model = "m", .lineage = "l",
     .n_prompt = 9};
@@ -362,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_tools_and_thinking),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_stream),
         cmocka_unit_test(test_stream_that_stops_or_fails),
         cmocka_unit_test(test_whole),
