@@ -2,6 +2,7 @@
 #include "http/pages.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "http/page.h"
 #include "json/json_write.h"
@@ -28,8 +29,15 @@ static smoe_status health(exchange *x, buf *out, smoe_err *err)
     return jw_finish(&w, err);
 }
 
+/* Members of OpenAI's API and of Anthropic's: none has two meanings. */
 static void put_model(json_writer *w, const http_core *core, const http_model *model)
 {
+    char created[32] = "";
+    time_t seconds = (time_t)model->created;
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) != NULL) {
+        strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
     jw_begin_object(w);
     jw_key(w, "id");
     jw_cstr(w, model->name);
@@ -39,6 +47,12 @@ static void put_model(json_writer *w, const http_core *core, const http_model *m
     jw_int(w, model->created);
     jw_key(w, "owned_by");
     jw_cstr(w, "smoe");
+    jw_key(w, "type");
+    jw_cstr(w, "model");
+    jw_key(w, "display_name");
+    jw_cstr(w, model->name);
+    jw_key(w, "created_at");
+    jw_cstr(w, created);
     jw_key(w, "lineage");
     jw_cstr(w, model->lineage);
     jw_key(w, "context_length");
@@ -51,6 +65,7 @@ static void put_model(json_writer *w, const http_core *core, const http_model *m
 
 static smoe_status models(exchange *x, buf *out, smoe_err *err)
 {
+    const http_options *options = x->core->options;
     json_writer w;
     jw_init(&w, out);
     jw_begin_object(&w);
@@ -58,10 +73,16 @@ static smoe_status models(exchange *x, buf *out, smoe_err *err)
     jw_cstr(&w, "list");
     jw_key(&w, "data");
     jw_begin_array(&w);
-    for (size_t i = 0; i < x->core->options->n_models; i++) {
-        put_model(&w, x->core, &x->core->options->models[i]);
+    for (size_t i = 0; i < options->n_models; i++) {
+        put_model(&w, x->core, &options->models[i]);
     }
     jw_end_array(&w);
+    jw_key(&w, "has_more");
+    jw_bool(&w, false);
+    jw_key(&w, "first_id");
+    jw_cstr(&w, options->models[0].name);
+    jw_key(&w, "last_id");
+    jw_cstr(&w, options->models[options->n_models - 1].name);
     jw_end_object(&w);
     return jw_finish(&w, err);
 }

@@ -61,6 +61,13 @@ class Sdk(unittest.TestCase):
         counted = self.messages.count_tokens(model="smoe-tiny", messages=QUESTION)
         self.assertGreater(counted.input_tokens, 8)
 
+    def test_models(self):
+        models = list(client(self.server).models.list())
+        self.assertEqual([(m.id, m.type, m.display_name) for m in models],
+                         [("smoe-tiny", "model", "smoe-tiny")])
+        self.assertGreater(models[0].created_at.year, 2000)
+        self.assertEqual(client(self.server).models.retrieve("smoe-tiny"), models[0])
+
     def test_errors(self):
         with self.assertRaises(ANTHROPIC.NotFoundError):
             self.messages.create(messages=QUESTION, **{**GREEDY, "model": "other"})
