@@ -12,11 +12,14 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 from pathlib import Path
 
 from harness import BUILD, SMOE, SOURCE, TIMEOUT_S, TINY, WORK, must_run, shatter
 
 CHAT = "/v1/chat/completions"
+QUESTION = "What is the capital of France?"
+PARIS = "The capital of France is Paris."
 
 
 class Server:
@@ -220,3 +223,16 @@ def named_events(text):
     """[(name, data), ...] of SSE events that have names."""
     found = re.findall(r"event: (\S+)\ndata: (.*)\n\n", text)
     return [(name, json.loads(data)) for name, data in found]
+
+
+class WithServer(unittest.TestCase):
+    flags = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*cls.flags).wait_until_ready()
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.stop()
+        assert status == 0, (status, cls.server.log())

@@ -11,7 +11,8 @@ perhaps an argument. What it was sent is appended, with the time, to the file SM
   prefill S      as silent, with progress ten times a second
   die            one id, then exit 3
   die-silent     exit 4
-  die-start      exit 5 before anything is read
+  die-start      exit 5, also before anything is read
+  load S         the model takes S seconds to load; then as echo
   deaf           nothing, and CANCEL is ignored
   error NAME     <<ERR NAME>>"""
 
@@ -78,7 +79,7 @@ def generate(lines, line):
     what, argument = mode()
     if what in ("silent", "prefill") and not wait(lines, float(argument), what == "prefill"):
         return done("cancel", 0, len(ids))
-    if what in ("echo", "silent", "prefill"):
+    if what in ("echo", "silent", "prefill", "load"):
         say(" ".join(ids) + " ")
         return done("stop", len(ids), len(ids))
     if what == "say":
@@ -94,6 +95,8 @@ def generate(lines, line):
     if what == "die":
         say("66 ")
         sys.exit(3)
+    if what == "die-start":
+        sys.exit(5)
     if what == "die-silent":
         sys.exit(4)
     if what == "error":
@@ -111,6 +114,8 @@ def main():
     while True:
         line = lines.line()
         if line == "RESET":
+            if mode()[0] == "load":
+                time.sleep(float(mode()[1]))
             say("<<DONE>>\n")
         elif line.startswith("GEN "):
             generate(lines, line)
