@@ -29,10 +29,9 @@ static bool read_stops(const json_value *stop, http_request *request, http_error
             return http_refuse(error, HTTP_BAD_REQUEST, "stop",
                                "stop must be a string or an array of strings, none of them empty");
         }
-        smoe_err err;
-        if (!field_made(buf_append_slice(&request->stops[request->n_stops++], text, &err), &err,
-                        error)) {
-            return http_refuse(error, HTTP_BAD_REQUEST, "stop", "stop: %s", err.text);
+        if (!field_append(&request->stops[request->n_stops++], text, error)) {
+            snprintf(error->param, sizeof error->param, "stop");
+            return false;
         }
     }
     return true;
