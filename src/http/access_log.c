@@ -94,6 +94,8 @@ static smoe_status write_json(const exchange *x, const figures *f, buf *out, smo
     jw_cstr(&w, f->path);
     jw_key(&w, "status");
     jw_int(&w, f->status);
+    jw_key(&w, "bytes");
+    jw_uint(&w, x->n_out);
     put_ms(&w, "ms", f->ms);
     put_ms(&w, "wait_ms", f->wait_ms);
     put_ms(&w, "first_token_ms", f->first_ms);

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <sys/random.h>
+#endif
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -100,15 +100,23 @@ static void name_peer(struct MHD_Connection *c, char *text, size_t size)
     }
 }
 
+/* NULL: there is no room to watch it, so it has been hung up on. */
 static peer_link *peer_link_new(http_server *s, struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    peer_link *l = mem_calloc(1, sizeof *l);
+    int fd = info != NULL ? fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 3) : -1;
+    peer_link *l = fd >= 0 ? mem_calloc(1, sizeof *l) : NULL;
     if (l == NULL) {
+        if (info != NULL) {
+            shutdown(info->connect_fd, SHUT_RDWR);
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
         return NULL;
     }
-    l->fd = info != NULL ? fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 3) : -1;
+    l->fd = fd;
     l->deadline_ns = clock_ns() + (uint64_t)s->options->client_s * 1000000000u;
     name_peer(c, l->peer, sizeof l->peer);
     pthread_mutex_lock(&s->lock);
@@ -130,9 +138,7 @@ static void peer_link_free(http_server *s, peer_link *l)
         l->next->prev = l->prev;
     }
     pthread_mutex_unlock(&s->lock);
-    if (l->fd >= 0) {
-        close(l->fd);
-    }
+    close(l->fd);
     mem_free(l);
 }
 

@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -25,11 +26,15 @@ PARIS = "The capital of France is Paris."
 class Server:
     """A `smoe http` that listens; use it in a with statement."""
 
-    def __init__(self, *args, smoe=SMOE, env=None):
+    def __init__(self, *args, smoe=SMOE, env=None, n_files=None):
+        def limit():
+            if n_files:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
+
         self.stderr = open(WORK / f"http-{time.monotonic_ns()}.err", "w+b")
         self.process = subprocess.Popen(
             [str(a) for a in [smoe, "http", *args, "--port", "0"]], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=self.stderr, env=env)
+            stdout=subprocess.DEVNULL, stderr=self.stderr, env=env, preexec_fn=limit)
         self.port = int(self.wait_for(r"listening on http://\S+:(\d+)").group(1))
 
     def wait_for(self, pattern):

@@ -375,6 +375,20 @@ class Life(unittest.TestCase):
             for s in sockets:
                 s.close()
 
+    def test_no_more_descriptors(self):
+        with FakeServer("say 66", "--max-connections", "1000", "--client-timeout", "1",
+                        n_files=48) as server:
+            sockets = []
+            for _ in range(200):
+                s = socket.socket()
+                s.setblocking(False)
+                s.connect_ex(("127.0.0.1", server.port))
+                sockets.append(s)
+            self.assertEqual(server.chat_in_the_end().status, 200)
+            for s in sockets:
+                s.close()
+            self.assertEqual(server.chat_in_the_end().status, 200)
+
     def test_a_thousand_connections(self):
         with FakeServer("say 66", "--max-connections", "50", "--client-timeout", "1") as server:
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

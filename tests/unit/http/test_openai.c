@@ -116,8 +116,8 @@ static void test_stream(void **unused)
     static const char *const wanted[] = {
         "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}", ": prefill 1/3\n\n",
         "\"delta\":{\"reasoning_content\":\"hm\\n\"}", "\"delta\":{\"content\":\"\\\"é\\\"\"}",
-        "\"id\":\"call_0123456789abcdef012345671\",\"type\":\"function\",\"function\":"
-        "{\"name\":\"f\",\"arguments\":\"\"}", "\"function\":{\"arguments\":\"{}\"}", "",
+        ("\"id\":\"call_0123456789abcdef012345671\",\"type\":\"function\",\"function\":"
+         "{\"name\":\"f\",\"arguments\":\"\"}"), "\"function\":{\"arguments\":\"{}\"}", "",
         "\"finish_reason\":\"length\"",
     };
     buf_init(&out, 1 << 20);
