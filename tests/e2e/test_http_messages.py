@@ -2,9 +2,10 @@
 """smoe http: Anthropic's API, over raw HTTP."""
 
 import json
+import shutil
 import unittest
 
-from harness import WORK, main
+from harness import SMOE, TINY, WORK, main, must_run, shatter
 from http_rig import FakeServer, Server, named_events, tool_server
 
 PARIS = "The capital of France is Paris."
@@ -159,6 +160,37 @@ class Life(unittest.TestCase):
             server.set_mode("die")
             names = [n for n, _ in named(server.post(PATH, body(QUESTION, stream=True)).text)]
             self.assertEqual(names[-1], "error")
+
+
+class Thinking(unittest.TestCase):
+    """A model whose tokenizer knows </think>, over an engine that says a text with it."""
+
+    def server(self, text):
+        folder = WORK / "in" / "thinking"
+        if not folder.exists():
+            shutil.copytree(TINY, folder)
+            tokenizer = json.loads((folder / "tokenizer.json").read_text())
+            tokenizer["added_tokens"][0].update(content="</think>", special=False)
+            (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        model = shatter(folder, name="thinking").stem
+        ids = json.loads(must_run(SMOE, "tokens", model, "-", "--json", input=text).stdout)["ids"]
+        return FakeServer("say " + ",".join(map(str, ids)), model=model)
+
+    def test_thinking(self):
+        ask = body(QUESTION, model="thinking", thinking={"type": "adaptive"})
+        with self.server("<think>\nIt is\n\nParis.\n</think>\n\nParis!") as server:
+            answer = server.post(PATH, ask).json()
+            thinking = {"type": "thinking", "thinking": "It is\n\nParis.", "signature": "unsigned"}
+            self.assertEqual(answer["content"], [thinking, {"type": "text", "text": "Paris!"}])
+            self.assertGreater(answer["usage"]["output_tokens_details"]["thinking_tokens"], 3)
+            found = named(server.post(PATH, {**ask, "stream": True}).text)
+            kinds = [d["delta"]["type"] for n, d in found if n == "content_block_delta"]
+            self.assertEqual(sorted(set(kinds), key=kinds.index),
+                             ["thinking_delta", "signature_delta", "text_delta"])
+            self.assertEqual("".join(d["delta"].get("thinking", "") for n, d in found
+                                     if n == "content_block_delta"), thinking["thinking"])
+            again = body(QUESTION, answer["content"], QUESTION, model="thinking")
+            self.assertEqual(server.post(PATH, again).status, 200)
 
 
 class Tools(unittest.TestCase):
