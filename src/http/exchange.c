@@ -1,7 +1,6 @@
 /* exchange.c: see exchange.h. */
 #include "http/exchange.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* job.c: see job.h. */
 #include "http/job.h"
 
-#include <errno.h>
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -5,7 +5,6 @@
  * a piece of a reply, however often a byte of it moves. */
 #include "http/http.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
 #include <netdb.h>
