@@ -200,7 +200,11 @@ def tool_server(text):
         config = json.loads((folder / "tokenizer_config.json").read_text())
         config["chat_template"] = TEMPLATE
         (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    model = shatter(folder, name="tools").stem
+    return saying(text, shatter(folder, name="tools").stem)
+
+
+def saying(text, model):
+    """A model over an engine that says the text."""
     ids = json.loads(must_run(SMOE, "tokens", model, "-", "--json", input=text).stdout)["ids"]
     return FakeServer("say " + ",".join(map(str, ids)), model=model)
 

@@ -8,9 +8,9 @@ import socket
 import threading
 import unittest
 
-from harness import SMOE, SOURCE, main, must_run
+from harness import SMOE, SOURCE, main, must_run, shatter, thinking_checkpoint
 from http_rig import (CHAT, PARIS, QUESTION, TOOLS, Server, WithServer, events, named_events,
-                      read_until, tool_server)
+                      read_until, saying, tool_server)
 
 
 class Chat(WithServer):
@@ -462,6 +462,46 @@ class Tools(unittest.TestCase):
         with Server() as server:
             reply = server.chat("Add.", tools=TOOLS)
             self.assertEqual((reply.status, reply.json()["error"]["param"]), (400, "tools"))
+
+class Reasoning(unittest.TestCase):
+    """A model that knows <think> and </think>, over an engine that says what it is told to."""
+
+    PLAIN = """{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endfor %}<|im_start|>assistant
+"""
+
+    def check(self, template, name, said, reasoning, content):
+        model = shatter(thinking_checkpoint(name, template), name=name).stem
+        with saying(said, model) as server:
+            reply = server.chat("Hello!", model=name).json()
+            message = reply["choices"][0]["message"]
+            self.assertEqual((message.get("reasoning_content"), message["content"]),
+                             (reasoning, content))
+            n = reply["usage"]["completion_tokens_details"]["reasoning_tokens"]
+            self.assertEqual(n > 0, reasoning is not None)
+            self.assertLess(n, reply["usage"]["completion_tokens"])
+            deltas = [c["choices"][0]["delta"]
+                      for c in events(server.chat("Hello!", model=name, stream=True).text)]
+            self.assertEqual("".join(d.get("reasoning_content", "") for d in deltas),
+                             reasoning or "")
+            self.assertEqual("".join(d.get("content", "") for d in deltas), content)
+            stopped = server.chat("Hello!", model=name, stop=["so", "e"]).json()["choices"][0]
+            self.assertEqual(stopped["message"].get("reasoning_content"), reasoning)
+            self.assertEqual(stopped["message"]["content"], content.partition("e")[0])
+            output = server.post("/v1/responses", {"model": name, "input": "x"}).json()["output"]
+            types = ["reasoning", "message"] if reasoning else ["message"]
+            self.assertEqual([item["type"] for item in output], types)
+
+    def test_block(self):
+        self.check(self.PLAIN, "block", "<think>\nso, so\n</think>\n\nYes, é.", "so, so", "Yes, é.")
+
+    def test_block_that_the_prompt_opened(self):
+        self.check(self.PLAIN + "<think>\n", "opened", "hm </think> Yes.", "hm ", " Yes.")
+
+    def test_tag_in_an_answer(self):
+        self.check(self.PLAIN, "late", "The <think> tag", None, "The <think> tag")
+
 
 if __name__ == "__main__":
     main()
