@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "formats/vault.h"
+#include "tokenizer/utf8.h"
 
 enum { DEFAULT_CTX = 4096, MAX_ARGS = 8 + 2 * SERVED_N_TEXTS + 2 };
 
@@ -59,6 +60,16 @@ static char *name_of(const char *vault_path)
     return mem_strndup(name, dot != NULL ? (size_t)(dot - name) : strlen(name));
 }
 
+/* Names go into JSON, log lines and labels of metrics as they are. */
+static bool is_plain(const char *name)
+{
+    size_t i = 0;
+    while ((unsigned char)name[i] >= ' ' && name[i] != 0x7F) {
+        i++;
+    }
+    return i > 0 && name[i] == '\0' && utf8_valid_prefix(slice_from(name)) == i;
+}
+
 static void served_free(struct served *s)
 {
     mem_free(s->vault_path);
@@ -73,6 +84,12 @@ static smoe_status describe(served_models *m, struct served *s, const served_eng
 {
     scout scout_file;
     struct stat st = {0};
+    s->name = name_of(s->vault_path);
+    if (s->name != NULL && !is_plain(s->name)) {
+        return err_set(err, SMOE_FORMAT,
+                       "the name of %s is empty, is not UTF-8 or holds control characters; rename "
+                       "both files", s->vault_path);
+    }
     TRY(scout_open(&scout_file, s->scout_path, err));
     uint32_t n_train = scout_file.config.n_ctx_train;
     uint32_t n_ctx = flags->n_ctx != 0          ? flags->n_ctx
@@ -80,7 +97,6 @@ static smoe_status describe(served_models *m, struct served *s, const served_eng
                                                 : DEFAULT_CTX;
     s->lineage = mem_strdup(scout_file.lineage);
     scout_close(&scout_file);
-    s->name = name_of(s->vault_path);
     if (s->lineage == NULL || s->name == NULL) {
         return err_nomem(err, "a model's name", 64);
     }
@@ -167,7 +183,9 @@ static smoe_status add_dir(served_models *m, const char *dir, const served_engin
         if (added == SMOE_USAGE || added == SMOE_NOMEM) {
             status = err_set(err, added, "%s", why.text);
         } else if (added != SMOE_OK) {
-            fprintf(stderr, "smoe http: %s is left out: %s\n", paths[i], why.text);
+            smoe_err line;
+            err_set(&line, added, "%s is left out: %s", paths[i], why.text);
+            fprintf(stderr, "smoe http: %s\n", line.text);
         }
         mem_free(paths[i]);
     }

@@ -190,6 +190,22 @@ class Models(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("have the same name", done.stderr)
 
+    def test_names_that_no_client_can_write(self):
+        model = shatter(TINY, "q8_0", name="one")
+        folder = os.fsencode(WORK / "odd")
+        os.mkdir(folder)
+        for name in (b"good \"name\\", b"tab\tline\n", b"not\xffutf8"):
+            for file in (model.vault, model.scout):
+                end = os.fsencode(file)[len(os.fsencode(model.stem)):]
+                shutil.copy(file, folder + b"/" + name + end)
+        with Server("--vault-dir", folder.decode()) as server:
+            server.wait_until_ready()
+            self.assertEqual([m["id"] for m in server.get("/v1/models").json()["data"]],
+                             ["good \"name\\"])
+            self.assertIn('{model="good \\"name\\\\"} 1', server.get("/metrics").text)
+            self.assertEqual(server.log().count("is left out"), 2)
+            self.assertIn("tab line .smoe is left out: the name of", server.log())
+
 
 class Life(unittest.TestCase):
     """Over an engine that does what it is told to."""
