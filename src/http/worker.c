@@ -87,6 +87,7 @@ static smoe_status load(worker *w, const http_model *model, smoe_err *err)
         return status;
     }
     w->up = true;
+    w->proven = model;
     atomic_store(&w->state, WORKER_READY);
     snprintf(seconds, sizeof seconds, "%.1f", (double)(clock_ns() - start_ns) / 1e9);
     say(w, "%s is loaded (%s s)", model->name, seconds);
@@ -105,6 +106,16 @@ static smoe_status ensure_engine(worker *w, const http_model *model, smoe_err *e
         metrics_engine_death(w->metrics);
     }
     return load(w, model, err);
+}
+
+/* A model that cannot be had is one request's error: who names none gets the one from before. */
+static void go_back(worker *w)
+{
+    smoe_err err;
+    if (!atomic_load(&w->ending) && w->proven != NULL && w->proven != w->loaded &&
+        load(w, w->proven, &err) != SMOE_OK) {
+        say(w, "%s%s", err.text, "");
+    }
 }
 
 /* ---- one request ---- */
@@ -277,6 +288,7 @@ static void run_job(worker *w, job *j)
     if (ensure_engine(w, j->model, &err) != SMOE_OK) {
         say(w, "%s%s", err.text, "");
         unavailable(j, &err);
+        go_back(w);
         return;
     }
     smoe_client_request request = {

@@ -1,6 +1,7 @@
 /* worker.h: the one thread that owns the engine: takes requests from the queue, one at a time, and
  * puts what the engine says into them. Starts the engine, switches its model, replaces it when it
- * dies. It never waits for a client. */
+ * dies, and goes back to the model from before when another does not load. It never waits for a
+ * client. */
 #ifndef HTTP_WORKER_H
 #define HTTP_WORKER_H
 
@@ -17,6 +18,7 @@ typedef struct worker {
     pthread_t thread;
     smoe_client *client;      /* NULL before the first start */
     const http_model *loaded; /* what the client runs, or tries to */
+    const http_model *proven; /* the last that has loaded; NULL: none yet */
     bool up;                  /* it has loaded and is not known to be dead */
     smoe_ids timeline;        /* what the engine holds, as far as we know */
     atomic_size_t n_timeline; /* its length, for anybody */

@@ -291,6 +291,17 @@ class Life(unittest.TestCase):
             self.assertEqual(server.chat("Hello!").status, 200)
             self.assertEqual(server.get("/health").json()["status"], "ok")
 
+    def test_a_model_that_does_not_load(self):
+        two = shatter(TINY, "q8_0", name="two").stem
+        with FakeServer("refuse " + str(two), two) as server:
+            server.wait_until_ready()
+            self.assertEqual(server.chat("Hello!", model="two").status, 503)
+            server.wait_until_ready()  # of itself: the model from before is back
+            self.assertEqual(server.get("/health").json()["model"], "smoe-tiny")
+            reply = server.chat("Hello!", model=None)
+            self.assertEqual((reply.status, reply.json()["model"]), (200, "smoe-tiny"))
+            self.assertEqual(len(server.heard("START")), 3)
+
     def test_an_engine_that_died_while_nobody_asked(self):
         with FakeServer("say 66") as server:
             server.wait_until_ready()

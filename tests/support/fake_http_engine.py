@@ -12,6 +12,7 @@ perhaps an argument. What it was sent is appended, with the time, to the file SM
   die            one id, then exit 3
   die-silent     exit 4
   die-start      exit 5, also before anything is read
+  refuse NAME    as die-start if NAME is in an argument, else as echo
   load S         the model takes S seconds to load; then as echo
   deaf           nothing, and CANCEL is ignored
   error NAME     <<ERR NAME>>"""
@@ -79,7 +80,7 @@ def generate(lines, line):
     what, argument = mode()
     if what in ("silent", "prefill") and not wait(lines, float(argument), what == "prefill"):
         return done("cancel", 0, len(ids))
-    if what in ("echo", "silent", "prefill", "load"):
+    if what in ("echo", "silent", "prefill", "load", "refuse"):
         say(" ".join(ids) + " ")
         return done("stop", len(ids), len(ids))
     if what == "say":
@@ -108,7 +109,8 @@ def generate(lines, line):
 def main():
     lines = Input()
     note("START " + " ".join(sys.argv[1:]))
-    if mode()[0] == "die-start":
+    refused = mode()[1].strip() if mode()[0] == "refuse" else None
+    if mode()[0] == "die-start" or (refused and any(refused in a for a in sys.argv[1:])):
         print("fake engine: no such model", file=sys.stderr)
         sys.exit(5)
     while True:
