@@ -186,6 +186,7 @@ static smoe_status serve(struct http_flags *f, smoe_err *err)
     if (number != SIGUSR1) {
         fprintf(stderr, "smoe http: ending; what was accepted is answered first\n");
     }
+    sigdelset(&set, SIGUSR1); /* a load that fails from now on ends nothing early */
     if (pthread_create(&second, NULL, wait_for_second, &set) == 0) {
         pthread_detach(second);
     }

@@ -17,6 +17,13 @@ from harness import SMOE, TINY, WORK, main, run, shatter
 from http_rig import CHAT, PARIS, QUESTION, FakeServer, Server, WithServer, read_until
 
 
+def child_of(server):
+    """The engine's process."""
+    child, = [int(child) for task in Path(f"/proc/{server.process.pid}/task").iterdir()
+              for child in (task / "children").read_text().split()]
+    return child
+
+
 class Pages(WithServer):
     def test_models(self):
         models = self.server.get("/v1/models").json()
@@ -305,10 +312,8 @@ class Life(unittest.TestCase):
     def test_an_engine_that_died_while_nobody_asked(self):
         with FakeServer("say 66") as server:
             server.wait_until_ready()
-            pid = server.process.pid
-            child, = [child for task in Path(f"/proc/{pid}/task").iterdir()
-                      for child in (task / "children").read_text().split()]
-            os.kill(int(child), signal.SIGKILL)
+            child = child_of(server)
+            os.kill(child, signal.SIGKILL)
             while ") Z " not in Path(f"/proc/{child}/stat").read_text():
                 time.sleep(0.01)
             self.assertEqual(server.chat("Hello!").status, 200)
@@ -476,6 +481,19 @@ class Life(unittest.TestCase):
         thread.join()
         self.assertEqual(status, [0])
         server.wait_to_hear("END")
+
+    def test_a_load_that_fails_in_the_end(self):
+        server = FakeServer("load 2")
+        s = server.open(stream=False)
+        server.wait_to_hear("RESET")
+        while server.get("/health").json()["waiting"] == 0:
+            time.sleep(0.02)
+        server.process.send_signal(signal.SIGTERM)
+        server.wait_for("ending")
+        os.kill(child_of(server), signal.SIGKILL)
+        self.assertIn(b" 503 ", read_until(s, rb"\r\n\r\n"))
+        s.close()
+        self.assertEqual(server.process.wait(60), 0)
 
     def test_drain_that_takes_too_long(self):
         server = FakeServer("slow 100000", "--drain", "1")
