@@ -69,6 +69,14 @@ size_t queue_length(queue *q)
     return n;
 }
 
+bool queue_is_over(queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    bool over = q->closed && q->first == NULL;
+    pthread_mutex_unlock(&q->lock);
+    return over;
+}
+
 static size_t common_prefix(const smoe_ids *a, const smoe_ids *b)
 {
     size_t i = 0, n = a->len < b->len ? a->len : b->len;

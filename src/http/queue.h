@@ -27,6 +27,7 @@ enum queue_answer queue_put(queue *q, job *j);
 /* False: it is not there, the worker has it. */
 bool queue_remove(queue *q, job *j);
 size_t queue_length(queue *q);
+bool queue_is_over(queue *q); /* closed and empty: queue_take would return NULL */
 /* Waits for a request and gives the caller its reference; NULL once the queue is closed and empty,
  * or ended. */
 job *queue_take(queue *q, const http_model *model, const smoe_ids *timeline);

@@ -50,7 +50,7 @@ static smoe_status await_load(worker *w, smoe_err *err)
     smoe_reply reply;
     TRY(smoe_client_send_reset(w->client, err));
     while (true) {
-        if (atomic_load(&w->ending)) {
+        if (atomic_load(&w->ending) || (!w->is_awaited && queue_is_over(w->queue))) {
             return err_set(err, SMOE_CANCELLED, "the server ends");
         }
         TRY(smoe_client_next(w->client, SLICE_MS, &reply, err));
@@ -285,7 +285,10 @@ static void run_job(worker *w, job *j)
         job_put_end(j, &(http_end){.fin = HTTP_FIN_CANCELLED});
         return;
     }
-    if (ensure_engine(w, j->model, &err) != SMOE_OK) {
+    w->is_awaited = true;
+    smoe_status status = ensure_engine(w, j->model, &err);
+    w->is_awaited = false;
+    if (status != SMOE_OK) {
         say(w, "%s%s", err.text, "");
         unavailable(j, &err);
         go_back(w);
@@ -300,7 +303,7 @@ static void run_job(worker *w, job *j)
     forget(w);
     remember(w, j->ids.data, j->ids.len);
     decoder_init(&r.decoder, j);
-    smoe_status status = smoe_client_send(w->client, &request, &err);
+    status = smoe_client_send(w->client, &request, &err);
     if (status == SMOE_OK) {
         status = converse(&r, &err);
     }
@@ -322,7 +325,8 @@ static void *work(void *opaque)
     worker *w = opaque;
     smoe_err err = {0};
     job *j;
-    if (load(w, &w->options->models[0], &err) != SMOE_OK && !atomic_load(&w->ending)) {
+    smoe_status status = load(w, &w->options->models[0], &err);
+    if (status != SMOE_OK && status != SMOE_CANCELLED) {
         queue_end(w->queue);
         w->options->failed(w->options->ctx, err.text);
     }

@@ -20,6 +20,7 @@ typedef struct worker {
     const http_model *loaded; /* what the client runs, or tries to */
     const http_model *proven; /* the last that has loaded; NULL: none yet */
     bool up;                  /* it has loaded and is not known to be dead */
+    bool is_awaited;          /* a request that was taken waits for the load */
     smoe_ids timeline;        /* what the engine holds, as far as we know */
     atomic_size_t n_timeline; /* its length, for anybody */
     atomic_int state;         /* enum worker_state, for /health */

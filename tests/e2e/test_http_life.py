@@ -482,6 +482,19 @@ class Life(unittest.TestCase):
         self.assertEqual(status, [0])
         server.wait_to_hear("END")
 
+    def test_the_end_while_the_model_loads(self):
+        server = FakeServer("load 1000", "--drain", 500)
+        server.wait_to_hear("RESET")
+        self.assertEqual(server.stop(), 0)  # nobody waits for it
+        server = FakeServer("load 3", "--drain", 500)
+        s = server.open(stream=False, model=None)
+        server.wait_to_hear("RESET")
+        while server.get("/health").json()["waiting"] == 0:
+            time.sleep(0.02)
+        self.assertEqual(server.stop(), 0)
+        self.assertIn(b" 200 ", read_until(s, rb"\r\n\r\n"))  # it was accepted
+        s.close()
+
     def test_a_load_that_fails_in_the_end(self):
         server = FakeServer("load 2")
         s = server.open(stream=False)
