@@ -443,15 +443,18 @@ void http_server_stop(http_server *s, unsigned drain_s)
     }
     if (s->daemon != NULL) {
         MHD_quiesce_daemon(s->daemon);
-    }
-    if (s->listen_fd >= 0) {
-        close(s->listen_fd);
+        /* Who connects now is refused. Closed it may not be yet: the library's thread may still
+         * look at the number, which would be another file's. */
+        shutdown(s->listen_fd, SHUT_RDWR);
     }
     if (s->has_worker) {
         drain(s, drain_s);
     }
     if (s->daemon != NULL) {
         MHD_stop_daemon(s->daemon);
+    }
+    if (s->listen_fd >= 0) {
+        close(s->listen_fd);
     }
     if (s->has_watch) {
         pthread_mutex_lock(&s->lock);

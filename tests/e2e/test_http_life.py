@@ -476,6 +476,9 @@ class Life(unittest.TestCase):
         thread = threading.Thread(target=lambda: status.append(server.stop()))
         thread.start()
         server.wait_for("ending")
+        with self.assertRaises(ConnectionRefusedError):
+            while True:
+                socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
         data = read_until(s, rb"\[DONE\]")
         self.assertIn(b'"finish_reason":"stop"', data)
         thread.join()
