@@ -25,6 +25,13 @@ bool http_refuse(http_error *e, enum http_error_kind kind, const char *param, co
     return false;
 }
 
+bool http_refuse_late(http_error *e, unsigned timeout_s)
+{
+    return http_refuse(e, HTTP_TIMED_OUT, NULL,
+                       "the request took longer than the %u seconds that it may take here",
+                       timeout_s);
+}
+
 int http_error_status(const http_error *e)
 {
     static const int status[] = {

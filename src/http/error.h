@@ -36,6 +36,8 @@ typedef struct http_error {
 bool http_refuse(http_error *e, enum http_error_kind kind, const char *param, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* What took longer than --timeout. */
+bool http_refuse_late(http_error *e, unsigned timeout_s);
 int http_error_status(const http_error *e);
 /* Seconds for Retry-After; 0 = no such header. */
 unsigned http_error_retry_s(const http_error *e);

@@ -314,12 +314,24 @@ static bool enqueue(exchange *x, http_error *error)
 
 /* ---- replies ---- */
 
+/* While it waits for its turn nobody else looks at its time. */
+static void end_if_late(exchange *x)
+{
+    http_error error;
+    if (x->job->deadline_ns != 0 && clock_ns() > x->job->deadline_ns &&
+        queue_remove(&x->core->queue, x->job)) {
+        http_refuse_late(&error, x->core->options->timeout_s);
+        job_put_error(x->job, &error);
+    }
+}
+
 /* The next event of the request, waiting for it at most ms; NULL: none came, or all have. */
 static const http_event *next_event(exchange *x, unsigned ms)
 {
     bool ended;
     if (x->i_event == x->batch.n) {
         x->i_event = 0;
+        end_if_late(x);
         job_take(x->job, ms, &x->batch, &ended);
     }
     return x->i_event < x->batch.n ? &x->batch.events[x->i_event++] : NULL;

@@ -160,9 +160,7 @@ static void finish(run *r, const smoe_reply *reply)
         return;
     }
     if (cancelled && r->timed_out) {
-        http_refuse(&error, HTTP_TIMED_OUT, NULL,
-                    "the request took longer than the %u seconds that it may take here",
-                    r->w->options->timeout_s);
+        http_refuse_late(&error, r->w->options->timeout_s);
         job_put_error(j, &error);
         return;
     }

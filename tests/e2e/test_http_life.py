@@ -327,6 +327,14 @@ class Life(unittest.TestCase):
             self.assertEqual(server.chat("Hello!").status, 200)
             self.assertEqual(server.get("/health").status, 200)
 
+    def test_the_time_of_one_that_waits(self):
+        with FakeServer("load 1000", "--timeout", 1, "--drain", 0) as server:
+            for stream in (False, True):
+                reply = server.chat("Hello!", stream=stream)
+                self.assertIn("took longer than the 1 seconds", reply.text)
+                self.assertEqual(reply.status, 200 if stream else 504)
+            self.assertEqual(server.get("/health").json()["waiting"], 0)
+
     def test_an_engine_that_does_not_stop(self):
         with FakeServer("deaf") as server:
             s = server.open()
@@ -369,6 +377,7 @@ class Life(unittest.TestCase):
 
     def test_time_limits(self):
         with FakeServer("silent 1000", "--timeout", "1", "--client-timeout", "1") as server:
+            server.wait_until_ready()  # that is part of a request's time
             slow = socket.create_connection(("127.0.0.1", server.port), timeout=60)
             slow.sendall(b"POST /v1/chat")
             reply = server.chat("Hello!")
