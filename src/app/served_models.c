@@ -118,6 +118,12 @@ static size_t find_name(const served_models *m, const char *name)
     return i;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static smoe_status add(served_models *m, const char *model, const served_engine_flags *flags,
                        smoe_err *err)
 {
@@ -135,7 +141,7 @@ static smoe_status add(served_models *m, const char *model, const served_engine_
     }
     size_t twin = find_name(m, s->name);
     if (twin < m->n) {
-        bool same = strcmp(m->owned[twin].vault_path, s->vault_path) == 0;
+        bool same = same_file(m->owned[twin].vault_path, s->vault_path);
         status = same ? SMOE_OK
                       : err_set(err, SMOE_USAGE, "%s and %s have the same name; rename one pair",
                                 m->owned[twin].vault_path, s->vault_path);

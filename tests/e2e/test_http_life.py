@@ -196,6 +196,11 @@ class Models(unittest.TestCase):
         done = run(SMOE, "http", one.stem, WORK / "other", "--port", 0)
         self.assertEqual(done.returncode, 2)
         self.assertIn("have the same name", done.stderr)
+        # One pair, two ways to write where it is.
+        with FakeServer("echo", "--vault-dir", f"{WORK}/other/../other",
+                        model=WORK / "other" / "one") as server:
+            names = [m["id"] for m in server.get("/v1/models").json()["data"]]
+            self.assertEqual(names, ["one"])
 
     def test_names_that_no_client_can_write(self):
         model = shatter(TINY, "q8_0", name="one")
