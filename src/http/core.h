@@ -15,6 +15,7 @@ typedef struct http_core {
     uint64_t id_start;            /* random */
     atomic_uint_fast64_t n_ids;
     atomic_size_t n_connections, n_exchanges;
+    atomic_uint_fast64_t n_body_bytes; /* of all requests, until they are understood */
 } http_core;
 
 smoe_status core_init(http_core *c, const http_options *options, smoe_err *err);

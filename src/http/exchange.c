@@ -19,6 +19,7 @@ enum {
     PIECE_BYTES = 1 << 16,
     OUT_MAX_BYTES = 512 << 20,
     SKIPPED_BODIES = 4,      /* bodies as large as allowed that are read only to be refused */
+    BODIES_AT_ONCE = 4,      /* bodies as large as allowed that are kept at a time */
 };
 
 static const http_format *const formats[] = {
@@ -64,6 +65,13 @@ void exchange_init(exchange *x, http_core *core, const char *method, const char 
     atomic_fetch_add(&core->n_exchanges, 1);
 }
 
+static void drop_body(exchange *x)
+{
+    atomic_fetch_sub(&x->core->n_body_bytes, x->n_held);
+    x->n_held = 0;
+    buf_fini(&x->body);
+}
+
 void exchange_fini(exchange *x)
 {
     http_core *core = x->core;
@@ -79,7 +87,7 @@ void exchange_fini(exchange *x)
     if (x->format != NULL && x->format->free_state != NULL) {
         x->format->free_state(x->state);
     }
-    buf_fini(&x->body);
+    drop_body(x);
     buf_fini(&x->out);
     atomic_fetch_sub(&core->n_exchanges, 1);
 }
@@ -95,12 +103,22 @@ bool exchange_body(exchange *x, const char *data, size_t n_bytes)
                     "the body has more than the %llu bytes that this server takes",
                     (unsigned long long)max);
     }
+    if (!x->refused) {
+        x->n_held += n_bytes;
+        if (atomic_fetch_add(&x->core->n_body_bytes, n_bytes) + n_bytes > BODIES_AT_ONCE * max) {
+            x->refused = true;
+            http_refuse(&x->refusal, HTTP_QUEUE_FULL, NULL,
+                        "the bodies of other requests fill the %llu bytes that this server keeps "
+                        "for all of them; try again",
+                        (unsigned long long)(BODIES_AT_ONCE * max));
+        }
+    }
     if (!x->refused && buf_append(&x->body, data, n_bytes, &err) != SMOE_OK) {
         x->refused = true;
         http_refuse(&x->refusal, HTTP_INTERNAL, NULL, "%s", err.text);
     }
     if (x->refused) {
-        buf_fini(&x->body);
+        drop_body(x);
     }
     return x->n_body <= SKIPPED_BODIES * max;
 }
@@ -264,7 +282,7 @@ static bool prepare(exchange *x, http_error *error)
     if (!x->format->parse(buf_slice(&x->body), &j->request, &x->state, error)) {
         return false;
     }
-    buf_fini(&x->body);
+    drop_body(x);
     if (j->request.has_tools && jr_parse(buf_slice(&j->request.variables), "the variables",
                                          &j->variables, &err) != SMOE_OK) {
         return http_refuse(error, HTTP_INTERNAL, NULL, "%s", err.text);

@@ -14,6 +14,7 @@ typedef struct exchange {
     uint64_t start_ns;
     buf body;
     uint64_t n_body;              /* received, kept or not */
+    uint64_t n_held;              /* of these, counted in core->n_body_bytes */
     bool refused;                 /* the body is skipped and this is the answer */
     http_error refusal;
     const http_format *format;    /* of the path, or NULL */

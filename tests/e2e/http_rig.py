@@ -115,6 +115,11 @@ class Server:
         assert reply.status == 200, (reply.status, reply.text)
         return reply.json()["choices"][0]["message"]["content"]
 
+    def open_raw(self, data):
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_S)
+        s.sendall(data)
+        return s
+
     def open(self, path=CHAT, body=None, **fields):
         """A socket on which the request has been sent, for those who read it in their own way."""
         body = json.dumps(body or {"messages": [{"role": "user", "content": "Hello!"}],

@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 import unittest
 
 from harness import SMOE, SOURCE, main, must_run, shatter, thinking_checkpoint
@@ -353,6 +354,21 @@ class Refusals(WithServer):
                   % CHAT.encode())
         self.assertIn(b" 413 ", read_until(s, rb"\r\n\r\n"))
         s.close()
+
+    def test_bodies_fill_the_memory(self):
+        """What clients send and do not finish is bounded for all of them together."""
+        unfinished = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60001\r\n\r\n%s" % (
+            CHAT.encode(), b"x" * 60000)
+        held = [self.server.open_raw(unfinished) for _ in range(4)]
+        end = time.monotonic() + 60
+        while (reply := self.server.post(CHAT, b"x" * 60000)).status != 429:
+            self.assertEqual(reply.status, 400)
+            self.assertLess(time.monotonic(), end)
+        self.assertIn("Retry-After", reply.headers)
+        for s in held:
+            s.close()
+        while self.server.post(CHAT, b"x" * 60000).status == 429:
+            self.assertLess(time.monotonic(), end)
 
     def test_large_headers(self):
         s = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
