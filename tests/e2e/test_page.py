@@ -13,7 +13,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from harness import TIMEOUT_S, main
+from harness import TIMEOUT_S, TINY, main, shatter
 from http_rig import Server
 
 PYTHON = os.environ.get("SMOE_PYTHON")
@@ -86,7 +86,8 @@ def stream(*pieces, finish="stop"):
 class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server().wait_until_ready()
+        models = [shatter(TINY, "q4_K", "q8_0", name=n).stem for n in ("one", "two")]
+        cls.server = Server(*models).wait_until_ready()
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM,
                                                      args=["--no-sandbox"])
@@ -132,7 +133,7 @@ class PageTest(unittest.TestCase):
     def test_a_conversation(self):
         page = self.open()
         self.assertEqual(self.send(page, "What is the capital of France?"),
-                         self.server.ask("What is the capital of France?",
+                         self.server.ask("What is the capital of France?", model="one",
                                          repetition_penalty=None))
         self.assertIn("tokens", page.locator("li.assistant .actions span").inner_text())
         self.send(page, "And of Spain?")
@@ -252,6 +253,32 @@ class PageTest(unittest.TestCase):
         page.click("#settings-button")
         self.assertEqual(page.input_value("#max_tokens"), "7")
         self.assertEqual(page.input_value("#system"), "Be brief.")
+
+    def test_reasoning_is_folded(self):
+        page = self.open()
+        thought = {"choices": [{"index": 0, "delta": {"reasoning_content": "<b>hm</b>, 2"}}]}
+        page.route("**/v1/chat/completions", lambda route: route.fulfill(
+            status=200, content_type="text/event-stream",
+            body=f"data: {json.dumps(thought)}\n\n" + stream("It is **2**.")))
+        self.assertEqual(self.send(page, "1 + 1?"), "It is 2.")
+        text = page.locator("details.think div")
+        self.assertFalse(text.is_visible())
+        page.locator("details.think summary").click()
+        self.assertEqual(text.inner_text(), "<b>hm</b>, 2")
+        self.check(page)
+
+    def test_another_model(self):
+        page = self.open()
+        self.assertEqual(page.locator("#model option").all_inner_texts(), ["one", "two"])
+        page.select_option("#model", "two")
+        self.send(page, "Hello!")
+        self.assertEqual(self.server.get("/health").json()["model"], "two")
+        page.reload()
+        self.assertEqual(page.input_value("#model"), "two")
+        page.select_option("#model", "one")
+        self.send(page, "Hello!")
+        self.assertEqual(self.server.get("/health").json()["model"], "one")
+        self.check(page)
 
     def test_keyboard_alone(self):
         page = self.open()
