@@ -135,7 +135,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.send(page, "What is the capital of France?"),
                          self.server.ask("What is the capital of France?", model="one",
                                          repetition_penalty=None))
-        self.assertIn("tokens", page.locator("li.assistant .actions span").inner_text())
+        self.assertIn("tok/s", page.locator("li.assistant .actions span").inner_text())
         self.send(page, "And of Spain?")
         self.assertEqual(page.locator("#messages > li").count(), 4)
         page.locator("#context", has_text=re.compile("^[1-9]")).wait_for()

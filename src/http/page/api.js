@@ -61,7 +61,7 @@ async function converse(request, signal, on) {
     body: JSON.stringify({...request, stream: true, stream_options: {include_usage: true}}),
   });
   if (!response.ok) throw await failure(response);
-  let finish = null;
+  let finish = null, timings = null;
   for await (const {data, comment} of serverSentEvents(response)) {
     if (comment !== undefined) {
       const found = /^prefill (\d+)\/(\d+)$/.exec(comment);
@@ -71,7 +71,8 @@ async function converse(request, signal, on) {
     if (data === '[DONE]') break;
     const chunk = JSON.parse(data);
     if (chunk.error) throw new ApiError(500, chunk.error.message);
-    if (chunk.usage) on.usage(chunk.usage, chunk.smoe || {});
+    timings = chunk.timings || timings;
+    if (chunk.usage) on.usage(chunk.usage, timings);
     const choice = chunk.choices && chunk.choices[0];
     if (!choice) continue;
     const delta = choice.delta || {};

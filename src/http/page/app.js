@@ -6,7 +6,7 @@ const $ = (id) => document.getElementById(id);
 const SAMPLING = ['temperature', 'top_p', 'top_k', 'min_p', 'max_tokens', 'seed'];
 const PANEL_MS = 2000;
 
-const state = {store: null, list: [], open: null, views: new Map(), running: null};
+const state = {store: null, list: [], open: null, views: new Map(), running: null, rates: {}};
 
 // ---- conversations -------------------------------------------------------------------------
 
@@ -119,14 +119,16 @@ function timeLeft(run, {done, total}) {
   return speed > 0 ? (total - done) / speed / 1000 : 0;
 }
 
-function figures(run, usage, extra) {
+function speedText(speed) {
+  return `${speed >= 100 ? Math.round(speed) : speed.toFixed(1)} tok/s`;
+}
+
+// timings: the engine's own, where it says.
+function figures(usage, timings) {
   const cached = usage.prompt_tokens_details && usage.prompt_tokens_details.cached_tokens || 0;
-  const took = (performance.now() - run.firstWordAt) / 1000;
-  const speed = extra.decode_tok_s ||
-    (usage.completion_tokens > 1 && took > 0 ? (usage.completion_tokens - 1) / took : 0);
-  if (speed) $('speed').textContent = `${speed.toFixed(1)} tok/s`;
+  const took = timings ? timings.predicted_ms / 1000 : 0;
   return `${count(usage.completion_tokens)} tokens` +
-    (speed ? ` · ${speed.toFixed(1)} tok/s` : '') +
+    (took > 0 ? ` · ${speedText(usage.completion_tokens / took)}` : '') +
     ` · ${count(usage.prompt_tokens)} read, ${count(cached)} of them known`;
 }
 
@@ -141,7 +143,6 @@ async function answer() {
   view.showProgress({done: 0, total: 0});
   setRunning(true);
   const grew = (field, text) => {
-    run.firstWordAt = run.firstWordAt || performance.now();
     message[field] += text;
     view.changed(() => scrollDown(false));
   };
@@ -156,7 +157,7 @@ async function answer() {
         target.arguments += call.function && call.function.arguments || '';
       },
       progress: (p) => view.showProgress({...p, left: timeLeft(run, p)}),
-      usage: (usage, extra) => { message.stats = figures(run, usage, extra); },
+      usage: (usage, timings) => { message.stats = figures(usage, timings); },
     });
     message.finish = finish || 'broken';
   } catch (error) {
@@ -259,12 +260,19 @@ function drawPanel(figures) {
   show('context', get('context_used_tokens'), (used) =>
     `${count(used)} of ${count(get('context_tokens'))}`);
   show('hits', get('expert_hit_ratio'), (ratio) => `${Math.round(100 * ratio)} %`);
-  // What the drive gave since the last look.
-  const read = get('expert_read_bytes_total'), took = get('expert_read_seconds_total');
-  const spent = took - (state.took || 0);
-  show('drive', read, () => spent <= 0 ? 'not in use'
-    : `${((read - (state.read || 0)) / spent / 1e9).toFixed(2)} GB/s`);
-  [state.read, state.took] = [read, took];
+  // A rate is what was done since the last look, by the time that the engine spent on it; where
+  // nothing was done, the last one stays.
+  const rate = (what, time) => {
+    const [done, spent] = [get(what), get(time)];
+    const last = state.rates[what] || {done: 0, spent: 0};
+    const value = spent > last.spent ? (done - last.done) / (spent - last.spent) : last.value;
+    state.rates[what] = {done, spent, value};
+    return value;
+  };
+  show('speed', rate('generated_tokens_total', 'decode_seconds_total'),
+    speedText);
+  show('drive', rate('expert_read_bytes_total', 'expert_read_seconds_total'),
+    (bytes) => `${(bytes / 1e9).toFixed(2)} GB/s`);
   const parts = ['scout', 'kv', 'scratch', 'ring'].map((name) =>
     ({name, size: figures.get(`smoe_memory_bytes{part="${name}"}`)})).filter((part) => part.size);
   $('memory').replaceChildren(...parts.map(({name, size}) => {
