@@ -66,6 +66,20 @@ smoe_status app_find_model(const char *model, char **vault_path, char **scout_pa
     return status;
 }
 
+char *app_model_name(const char *vault_path)
+{
+    const char *slash = strrchr(vault_path, '/');
+    const char *name = slash != NULL ? slash + 1 : vault_path;
+    const char *dot = strrchr(name, '.');
+    return mem_strndup(name, dot != NULL ? (size_t)(dot - name) : strlen(name));
+}
+
+uint32_t app_context(uint32_t n_asked, uint32_t n_ctx_train)
+{
+    uint32_t n_default = n_ctx_train < APP_DEFAULT_CTX ? n_ctx_train : APP_DEFAULT_CTX;
+    return n_asked != 0 ? n_asked : n_default;
+}
+
 smoe_status app_open_chat_format(const char *scout_path, smoe_chat_format **out, smoe_err *err)
 {
     smoe_status status;

@@ -30,6 +30,14 @@ char *app_engine_path(void);
 smoe_status app_find_model(const char *model, char **vault_path, char **scout_path,
                            smoe_err *err);
 
+/* What people call the model: its file without directory and ending. Owned by the caller; NULL
+ * when memory is refused. */
+char *app_model_name(const char *vault_path);
+enum { APP_DEFAULT_CTX = 4096 };
+/* The context that was asked for; for 0 the engine's own choice, so that both sides agree: the
+ * smaller of the default and what the model was trained for. */
+uint32_t app_context(uint32_t n_asked, uint32_t n_ctx_train);
+
 /* Tokenizer and template out of the scout's embedded files. The caller owns *out. */
 smoe_status app_open_chat_format(const char *scout_path, smoe_chat_format **out, smoe_err *err);
 

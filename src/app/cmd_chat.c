@@ -14,7 +14,6 @@
 #include "formats/vault.h"
 
 enum {
-    DEFAULT_CTX = 4096,
     MAX_ENGINE_ARGS = 48,
     NUMBER_BYTES = 32,
     MAX_NUMBERS = 12
@@ -168,15 +167,13 @@ static smoe_status parse_flags(struct chat_flags *f, int argc, char **argv, cons
                                 : SMOE_OK;
 }
 
-/* The engine's own default, so that both sides agree on the context. The caller owns *lineage. */
+/* The context, and the lineage, which the caller owns. */
 static smoe_status look_at_scout(const char *scout_path, uint32_t *n_ctx, char **lineage,
                                  smoe_err *err)
 {
     scout s;
     TRY(scout_open(&s, scout_path, err));
-    if (*n_ctx == 0) {
-        *n_ctx = s.config.n_ctx_train < DEFAULT_CTX ? s.config.n_ctx_train : DEFAULT_CTX;
-    }
+    *n_ctx = app_context(*n_ctx, s.config.n_ctx_train);
     *lineage = mem_strdup(s.lineage);
     scout_close(&s);
     return *lineage ? SMOE_OK : err_nomem(err, "the lineage", 33);
@@ -209,16 +206,6 @@ static char *state_dir(void)
         return NULL;
     }
     return path_join(has_base ? base : home, has_base ? "smoe/chats" : ".local/state/smoe/chats");
-}
-
-/* The model's name as people call it: its file without directory and ending. Owned by the caller.
- */
-static char *title_of(const char *vault_path)
-{
-    const char *slash = strrchr(vault_path, '/');
-    const char *name = slash != NULL ? slash + 1 : vault_path;
-    const char *dot = strrchr(name, '.');
-    return mem_strndup(name, dot != NULL ? (size_t)(dot - name) : strlen(name));
 }
 
 static bool is_set(const char *name)
@@ -255,7 +242,7 @@ static smoe_status chat(struct chat_flags *f, const char *model, int *ended_by, 
         saves = state_dir();
     }
     engine = app_engine_path();
-    title = title_of(vault_path);
+    title = app_model_name(vault_path);
     if (engine == NULL || title == NULL) {
         CHECK(err_nomem(err, "the engine's path", 4096));
     }

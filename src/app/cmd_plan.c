@@ -22,7 +22,6 @@ enum {
     MAX_TARGETS = 8,
     MAX_CONFIG_BYTES = 16 << 20,
     MAX_ROW_BYTES = 4096,
-    DEFAULT_CTX = 4096,
     N_PROMPT = 512,
     N_REPEAT = 3,
     NAME_BYTES = 64,
@@ -171,7 +170,7 @@ static smoe_status add_targets(struct plan_args *a, smoe_err *err)
         return status;
     }
     for (size_t i = 0; (shape = model_shape_at(i)); i++) {
-        if (shape->n_ctx_train > DEFAULT_CTX && a->n_targets < MAX_TARGETS) {
+        if (shape->n_ctx_train > APP_DEFAULT_CTX && a->n_targets < MAX_TARGETS) {
             TRY(add_shape(a, shape, err));
         }
     }
@@ -251,8 +250,7 @@ static smoe_status make_forecasts(struct plan_args *a, smoe_err *err)
         struct target *t = &a->targets[i];
         machine m = a->machine;
         m.ops_s = dtype_get(t->work.experts)->is_quantized ? a->int_ops_s : a->float_ops_s;
-        uint32_t n_ctx = t->config.n_ctx_train < DEFAULT_CTX ? t->config.n_ctx_train : DEFAULT_CTX;
-        n_ctx = a->n_ctx ? a->n_ctx : n_ctx;
+        uint32_t n_ctx = app_context(a->n_ctx, t->config.n_ctx_train);
         const forecast_question q = {
             .config = &t->config, .work = &t->work, .scout_bytes = t->scout_bytes,
             .mem_limit_bytes = a->mem_bytes, .n_ctx = n_ctx,

@@ -13,7 +13,7 @@
 #include "formats/vault.h"
 #include "tokenizer/utf8.h"
 
-enum { DEFAULT_CTX = 4096, MAX_ARGS = 8 + 2 * SERVED_N_TEXTS + 2 };
+enum { MAX_ARGS = 8 + 2 * SERVED_N_TEXTS + 2 };
 
 struct served {
     char *vault_path, *scout_path, *name, *lineage;
@@ -51,15 +51,6 @@ static void make_argv(struct served *s, const char *engine, uint32_t n_ctx,
     s->argv[n] = NULL;
 }
 
-/* The file without directory and ending. Owned by the caller. */
-static char *name_of(const char *vault_path)
-{
-    const char *slash = strrchr(vault_path, '/');
-    const char *name = slash != NULL ? slash + 1 : vault_path;
-    const char *dot = strrchr(name, '.');
-    return mem_strndup(name, dot != NULL ? (size_t)(dot - name) : strlen(name));
-}
-
 /* Names go into JSON, log lines and labels of metrics as they are. */
 static bool is_plain(const char *name)
 {
@@ -84,17 +75,14 @@ static smoe_status describe(served_models *m, struct served *s, const served_eng
 {
     scout scout_file;
     struct stat st = {0};
-    s->name = name_of(s->vault_path);
+    s->name = app_model_name(s->vault_path);
     if (s->name != NULL && !is_plain(s->name)) {
         return err_set(err, SMOE_FORMAT,
                        "the name of %s is empty, is not UTF-8 or holds control characters; rename "
                        "both files", s->vault_path);
     }
     TRY(scout_open(&scout_file, s->scout_path, err));
-    uint32_t n_train = scout_file.config.n_ctx_train;
-    uint32_t n_ctx = flags->n_ctx != 0          ? flags->n_ctx
-                     : n_train < DEFAULT_CTX    ? n_train
-                                                : DEFAULT_CTX;
+    uint32_t n_ctx = app_context(flags->n_ctx, scout_file.config.n_ctx_train);
     s->lineage = mem_strdup(scout_file.lineage);
     scout_close(&scout_file);
     if (s->lineage == NULL || s->name == NULL) {

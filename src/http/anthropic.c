@@ -297,13 +297,7 @@ static smoe_status put_ping(const http_event *e, buf *out, smoe_err *err)
     json_writer w;
     TRY(begin_event(&w, out, "ping", err));
     if (e->kind == HTTP_EVENT_WAITING && e->total > 0) {
-        jw_key(&w, "prompt_progress");
-        jw_begin_object(&w);
-        jw_key(&w, "total");
-        jw_uint(&w, e->total);
-        jw_key(&w, "processed");
-        jw_uint(&w, e->done);
-        jw_end_object(&w);
+        members_progress(&w, e);
     }
     return end_event(&w, out, err);
 }

@@ -5,6 +5,7 @@
 
 #include "http/fields.h"
 #include "http/format.h"
+#include "http/members.h"
 #include "json/json_write.h"
 
 /* system and messages, as a template takes them: appended to out as one JSON array. */

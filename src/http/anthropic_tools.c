@@ -24,10 +24,7 @@ static bool put_tool(json_writer *w, const json_value *tool, size_t i, http_erro
                            "%s must have a name, a string, and an input_schema, an object", param);
     }
     jw_begin_object(w);
-    jw_key(w, "type");
-    jw_cstr(w, "function");
-    jw_key(w, "function");
-    jw_begin_object(w);
+    members_function(w);
     jw_key(w, "name");
     jw_string(w, name);
     if (jr_string(jr_get(tool, "description"), &description)) {

@@ -4,6 +4,7 @@
 
 #include "http/fields.h"
 #include "http/format.h"
+#include "http/members.h"
 #include "json/json_write.h"
 
 /* The messages of a chat as a template takes them, appended to out. Tool calls and results too. */
@@ -29,10 +30,10 @@ void openai_timings(json_writer *w, const http_end *end);
 void openai_usage(json_writer *w, const http_end *end);
 /* "stop", "length", ... */
 const char *openai_finish_reason(enum http_fin fin);
-/* "data: " ... blank line around one JSON text. */
 /* "logprobs": null when n is 0. */
 void openai_logprobs(json_writer *w, const http_reply *reply, const smoe_logprobs *logprobs,
                      size_t n);
+/* "data: " ... blank line around one JSON text. */
 smoe_status openai_sse_begin(buf *out, smoe_err *err);
 smoe_status openai_sse_end(buf *out, smoe_err *err);
 smoe_status openai_sse_error(const http_error *error, buf *out, smoe_err *err);

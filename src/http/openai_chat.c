@@ -134,8 +134,6 @@ static void put_call_id(json_writer *w, const http_reply *reply, uint32_t index)
     snprintf(id, sizeof id, "call_%.24s%u", reply->id, index);
     jw_key(w, "id");
     jw_cstr(w, id);
-    jw_key(w, "type");
-    jw_cstr(w, "function");
 }
 
 static void put_delta(json_writer *w, const http_reply *reply, const http_event *e)
@@ -162,12 +160,12 @@ static void put_delta(json_writer *w, const http_reply *reply, const http_event 
         jw_uint(w, e->index);
         if (e->kind == HTTP_EVENT_TOOL_BEGIN) {
             put_call_id(w, reply, e->index);
-        }
-        jw_key(w, "function");
-        jw_begin_object(w);
-        if (e->kind == HTTP_EVENT_TOOL_BEGIN) {
+            members_function(w);
             jw_key(w, "name");
             jw_string(w, e->text);
+        } else {
+            jw_key(w, "function");
+            jw_begin_object(w);
         }
         jw_key(w, "arguments");
         jw_string(w, e->kind == HTTP_EVENT_TOOL_INPUT ? e->text : (slice){"", 0});
@@ -181,17 +179,24 @@ static void put_delta(json_writer *w, const http_reply *reply, const http_event 
     jw_end_object(w);
 }
 
+/* Opens a chunk, up to its first choice. */
+static smoe_status begin_chunk(json_writer *w, const http_reply *reply, buf *out, smoe_err *err)
+{
+    TRY(openai_sse_begin(out, err));
+    jw_init(w, out);
+    openai_head(w, reply, "chatcmpl-", "chat.completion.chunk");
+    jw_key(w, "choices");
+    jw_begin_array(w);
+    return SMOE_OK;
+}
+
 /* One chat.completion.chunk; end: the one with the finish_reason. */
 static smoe_status put_chunk(chat_state *state, const http_reply *reply, const http_event *e,
                              buf *out, smoe_err *err)
 {
     bool takes_logprobs = e->kind == HTTP_EVENT_CONTENT || e->kind == HTTP_EVENT_END;
     json_writer w;
-    TRY(openai_sse_begin(out, err));
-    jw_init(&w, out);
-    openai_head(&w, reply, "chatcmpl-", "chat.completion.chunk");
-    jw_key(&w, "choices");
-    jw_begin_array(&w);
+    TRY(begin_chunk(&w, reply, out, err));
     jw_begin_object(&w);
     jw_key(&w, "index");
     jw_int(&w, 0);
@@ -224,22 +229,12 @@ static smoe_status put_side_chunk(const http_reply *reply, const http_event *e, 
                                   smoe_err *err)
 {
     json_writer w;
-    TRY(openai_sse_begin(out, err));
-    jw_init(&w, out);
-    openai_head(&w, reply, "chatcmpl-", "chat.completion.chunk");
-    jw_key(&w, "choices");
-    jw_begin_array(&w);
+    TRY(begin_chunk(&w, reply, out, err));
     jw_end_array(&w);
     if (e->kind == HTTP_EVENT_END) {
         openai_usage(&w, e->end);
     } else {
-        jw_key(&w, "prompt_progress");
-        jw_begin_object(&w);
-        jw_key(&w, "total");
-        jw_uint(&w, e->total);
-        jw_key(&w, "processed");
-        jw_uint(&w, e->done);
-        jw_end_object(&w);
+        members_progress(&w, e);
     }
     jw_end_object(&w);
     TRY(jw_finish(&w, err));
@@ -295,8 +290,7 @@ static void put_message(json_writer *w, const http_reply *reply, const http_answ
         for (size_t i = 0; i < answer->n_calls; i++) {
             jw_begin_object(w);
             put_call_id(w, reply, (uint32_t)i);
-            jw_key(w, "function");
-            jw_begin_object(w);
+            members_function(w);
             jw_key(w, "name");
             jw_string(w, buf_slice(&answer->calls[i].name));
             jw_key(w, "arguments");

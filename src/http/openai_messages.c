@@ -91,10 +91,7 @@ static bool put_call(json_writer *w, const json_value *call, const char *param, 
     jw_begin_object(w);
     jw_key(w, "id");
     jw_string(w, id);
-    jw_key(w, "type");
-    jw_cstr(w, "function");
-    jw_key(w, "function");
-    jw_begin_object(w);
+    members_function(w);
     jw_key(w, "name");
     jw_string(w, name);
     put_arguments(w, arguments);

@@ -90,9 +90,7 @@ static bool put_call(json_writer *w, const json_value *item, size_t i, bool foll
     }
     jw_begin_object(w);
     put_text(w, "id", text_of(item, "call_id"));
-    put_text(w, "type", slice_from("function"));
-    jw_key(w, "function");
-    jw_begin_object(w);
+    members_function(w);
     put_text(w, "name", name);
     put_text(w, "arguments", arguments);
     jw_end_object(w);
@@ -221,9 +219,7 @@ static bool put_tool(json_writer *w, const json_value *tool, size_t i, http_erro
                            "of its own", param);
     }
     jw_begin_object(w);
-    put_text(w, "type", slice_from("function"));
-    jw_key(w, "function");
-    jw_begin_object(w);
+    members_function(w);
     for (void *it = jr_iter(tool); it != NULL; it = jr_next(tool, it)) {
         if (!slice_is(jr_iter_key(it), "type") && !slice_is(jr_iter_key(it), "strict")) {
             jw_key_slice(w, jr_iter_key(it));

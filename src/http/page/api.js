@@ -2,10 +2,9 @@
 'use strict';
 
 class ApiError extends Error {
-  constructor(status, message, retryAfter) {
+  constructor(status, message) {
     super(message);
     this.status = status;
-    this.retryAfter = retryAfter;
   }
 }
 
@@ -19,20 +18,22 @@ async function failure(response) {
   try {
     message = (await response.json()).error.message || message;
   } catch { /* not the API's own error: the status has to do */ }
-  return new ApiError(response.status, message, response.headers.get('Retry-After'));
+  return new ApiError(response.status, message);
 }
 
-async function getJson(path, signal) {
-  const response = await fetch(path, {headers: headers(), signal, cache: 'no-store'});
+async function get(path) {
+  const response = await fetch(path, {headers: headers(), cache: 'no-store'});
   if (!response.ok) throw await failure(response);
-  return response.json();
+  return response;
+}
+
+async function getModels() {
+  return (await (await get('v1/models')).json()).data;
 }
 
 // The samples of /metrics by name and labels.
 async function getFigures() {
-  const response = await fetch('metrics', {headers: headers(), cache: 'no-store'});
-  if (!response.ok) throw await failure(response);
-  const samples = [...(await response.text()).matchAll(/^([a-z][^ ]*) (\S+)$/gm)];
+  const samples = [...(await (await get('metrics')).text()).matchAll(/^([a-z][^ ]*) (\S+)$/gm)];
   return new Map(samples.map(([, name, value]) => [name, Number(value)]));
 }
 

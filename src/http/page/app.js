@@ -296,7 +296,7 @@ async function watchEngine() {
 async function loadModels() {
   let models;
   try {
-    models = (await getJson('v1/models')).data;
+    models = await getModels();
   } catch (error) {
     say(explain(error));
     return;

@@ -12,29 +12,8 @@
 #include "http/format.h"
 
 static const http_format *const f = &anthropic_format;
-static http_request request;
-static http_error error;
-static void *state;
 
-static bool parse(const char *body)
-{
-    http_request_fini(&request);
-    http_request_init(&request);
-    f->free_state(state);
-    state = NULL;
-    return f->parse(slice_from(body), &request, &state, &error);
-}
-
-static int end(void **unused)
-{
-    (void)unused;
-    http_request_fini(&request);
-    f->free_state(state);
-    state = NULL;
-    return 0;
-}
-
-#define MESSAGES(content) "{\"messages\":[" content "]}"
+#include "format_rig.h"
 #define USER "{\"role\":\"user\",\"content\":\"x\"}"
 #define ASK(fields) "{\"messages\":[" USER "]," fields "}"
 
