@@ -156,6 +156,7 @@ class PageTest(unittest.TestCase):
         page.locator("#conversations .delete").click()
         page.locator("#conversations li").wait_for(state="detached")
         page.reload()
+        page.get_by_text("Ready.").wait_for()
         self.assertEqual(page.locator("#conversations li").count(), 0)
         self.check(page)
 
@@ -250,6 +251,7 @@ class PageTest(unittest.TestCase):
                                                  {"role": "user", "content": "Well?"}])
         self.assertEqual((bodies[0]["temperature"], bodies[0]["max_tokens"]), (0, 7))
         page.reload()
+        page.get_by_text("Ready.").wait_for()
         page.click("#settings-button")
         self.assertEqual(page.input_value("#max_tokens"), "7")
         self.assertEqual(page.input_value("#system"), "Be brief.")
@@ -274,6 +276,7 @@ class PageTest(unittest.TestCase):
         self.send(page, "Hello!")
         self.assertEqual(self.server.get("/health").json()["model"], "two")
         page.reload()
+        page.get_by_text("Ready.").wait_for()
         self.assertEqual(page.input_value("#model"), "two")
         page.select_option("#model", "one")
         self.send(page, "Hello!")
